@@ -1,0 +1,90 @@
+"""The user's config file: read, checked key by key, and frozen.
+
+A mistake is one line with file, line and key (ConfigError). Nothing here opens a connection.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KINDS = ("parallelcluster", "slurm", "hyperpod")
+
+
+class ConfigError(Exception):
+    """A config that cannot be used; str() is one line with file, line and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAccess:
+    """How compute nodes are reached: `via` is head or direct; `max` is the most nodes dialled at once."""
+
+    via: str = "head"
+    user: str | None = None
+    port: int = 22
+    max: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Seconds between two polls of each source."""
+
+    slurm: float = 5.0
+    gpus: float = 2.0
+    aws: float = 30.0
+    storage: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig:
+    """One entry under `clusters:`; see docs/CONFIG.md for each key."""
+
+    name: str
+    kind: str | None = None  # None: found out on the head
+    head: str = "local"
+    ssh_config: Path | None = None
+    nodes: NodeAccess = NodeAccess()
+    region: str | None = None
+    profile: str | None = None
+    endpoint_url: str | None = None
+    stack: str | None = None
+    instances: Mapping[str, str] = field(default_factory=dict)
+    production: bool = False
+    read_only: bool = False
+    refresh: Refresh = Refresh()
+    prometheus: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Thresholds of problems; the defaults are the design's."""
+
+    gpu_hot_c: float = 85.0
+    gpu_idle_pct: float = 60.0
+    gpu_idle_for_s: float = 300.0
+    straggler_pct: float = 20.0
+    nccl_min_pct: float = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole file. `default` is always a key of `clusters` when that is not empty."""
+
+    clusters: Mapping[str, ClusterConfig]
+    default: str | None = None
+    rules: Rules = Rules()
+    path: Path | None = None
+
+
+def config_path(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the config is looked for when no --config is given."""
+    base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
+    return Path(base) / "cockpit" / "config.yaml"
+
+
+def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where audit, history and exports live; the caller creates it with mode 0700."""
+    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".local/state")
+    return Path(base) / "cockpit"

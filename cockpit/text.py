@@ -1,0 +1,33 @@
+"""The one place where text from outside becomes text that may be shown."""
+
+from __future__ import annotations
+
+import re
+
+# Invisible or direction-changing characters: they hide text, reorder a line or break column widths.
+_INVISIBLE = (
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e01ef\u00ad\u180b-\u180f\u034f\u115f\u1160\u3164\uffa0"
+)
+_UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]")
+
+
+def _stand_in(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)  # ␛ for ESC, ␊ for newline, ...
+    if code == 0x7F:
+        return "\u2421"
+    return "\ufffd" if code < 0xA0 or 0xD800 <= code < 0xE000 else "·"
+
+
+def printable(raw: str | bytes) -> str:
+    """Return `raw` as one line of harmless text: every control, bidi and zero-width character visible.
+
+    Bytes are read as UTF-8, undecodable ones become U+FFFD. The result holds no ESC, no newline and
+    nothing that moves the cursor; it is the same when passed through again.
+    """
+    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSAFE.sub(_stand_in, text)

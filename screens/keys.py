@@ -1,0 +1,70 @@
+"""Every key of the cockpit in one table: bindings, footer, help and docs/KEYS.md derive from it.
+
+Lower case never changes a cluster; capitals are kept for what changes or loads it (see docs/ARCHITECTURE.md).
+One id is one meaning in every pane, and the id is what a user's `keys:` entry remaps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One binding. `scope` is where it works: app, grid or text; `footer` shows it in the last line."""
+
+    id: str
+    keys: str  # Textual key names, comma-separated
+    action: str
+    title: str  # at most two words, for the footer
+    help: str  # one sentence for `?`
+    scope: str
+    footer: bool = False
+
+
+KEYS: tuple[Key, ...] = (
+    Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=True),
+    Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=True),
+    Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
+    Key("app.pause", "p", "pause", "pause", "Stop or resume reading; the last values stay, with their age.", "app"),
+    Key("app.help", "question_mark,f1", "help", "help", "What every key does here.", "app", footer=True),
+    Key("app.quit", "q,ctrl+q", "quit", "quit", "Leave the cockpit; nothing on the cluster changes.", "app"),
+    Key("app.back", "escape", "back", "back", "Close this, clear the filter, or leave the mark mode.", "app"),
+    Key("grid.down", "j,down", "cursor_down", "down", "One line down.", "grid"),
+    Key("grid.up", "k,up", "cursor_up", "up", "One line up.", "grid"),
+    Key("grid.top", "g,home", "cursor_top", "top", "First line.", "grid"),
+    Key("grid.bottom", "G,end", "cursor_bottom", "bottom", "Last line.", "grid"),
+    Key("grid.half_down", "ctrl+d", "half_page_down", "half page", "Half a page down.", "grid"),
+    Key("grid.half_up", "ctrl+u", "half_page_up", "half page", "Half a page up.", "grid"),
+    Key("grid.page_down", "pagedown,ctrl+f", "page_down", "page", "One page down.", "grid"),
+    Key("grid.page_up", "pageup", "page_up", "page", "One page up.", "grid"),
+    Key("grid.left", "h,left", "scroll_columns(-1)", "left", "Columns to the left.", "grid"),
+    Key("grid.right", "l,right", "scroll_columns(1)", "right", "Columns to the right.", "grid"),
+    Key("grid.open", "enter,d", "open", "details", "Everything known about this line.", "grid", footer=True),
+    Key("grid.filter", "slash", "filter", "filter", "Show only lines with these words; `!` inverts, `field:value`.",
+        "grid", footer=True),
+    Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
+        footer=True),
+    Key("grid.sort_left", "less_than_sign", "sort_column(-1)", "sort", "Sort by the column to the left.", "grid"),
+    Key("grid.sort_right", "greater_than_sign", "sort_column(1)", "sort", "Sort by the column to the right.", "grid"),
+    Key("grid.invert", "I", "sort_invert", "invert", "Turn the sort order round.", "grid"),
+    Key("grid.mark", "space", "mark", "mark", "Mark this line, for copying or acting on several.", "grid", footer=True),
+    Key("grid.range", "v", "mark_range", "range", "Start a range; the next `v` marks up to here.", "grid"),
+    Key("grid.mark_all", "asterisk", "mark_all", "all", "Mark every line shown.", "grid"),
+    Key("grid.unmark", "U", "unmark_all", "none", "Take all marks away.", "grid"),
+    Key("grid.wide", "w", "wide", "wide", "More columns, or the usual ones.", "grid"),
+    Key("grid.zoom", "z", "zoom", "zoom", "This table over the whole screen, or back.", "grid"),
+    Key("grid.copy", "y", "copy", "copy", "Copy the marked names, or this one.", "grid"),
+    Key("grid.export", "x", "export", "export", "Write the lines shown to a CSV and a JSON file.", "grid"),
+)
+
+
+def bindings(scope: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
+    """The bindings of one scope, for a widget's BINDINGS."""
+    return [
+        Binding(key.keys, key.action, key.title, show=key.footer, tooltip=key.help, id=key.id)
+        for key in KEYS
+        if key.scope == scope
+    ]
