@@ -1,0 +1,56 @@
+# Two commands do everything on a fresh machine with Python and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
+CODE   := cockpit screens actions themes tests
+
+.PHONY: demo test check format bench rig rig-down packages goldens clean help
+
+help:            ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo: $(VENV)/.demo   ## the cockpit on an embedded demo cluster
+	$(BIN)/cockpit demo
+
+test: $(VENV)/.dev packages   ## every test that can run on this machine
+	$(BIN)/python -m pytest -n $(JOBS)
+
+check: $(VENV)/.dev   ## lint, format, types, import rules
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.dev   ## put the code into the project's format
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+bench: $(VENV)/.dev packages   ## speed against raw commands; writes bench.json and docs/BENCH.md
+	$(BIN)/python -m tests.bench
+
+rig: $(VENV)/.dev packages   ## a real Slurm cluster on this machine (root, Debian or Ubuntu)
+	$(BIN)/python -m tests.rig up
+
+rig-down: $(VENV)/.dev   ## end it
+	$(BIN)/python -m tests.rig down
+
+goldens: $(VENV)/.dev   ## write the plain-text screens anew; look at the diff before you commit it
+	COCKPIT_WRITE_GOLDENS=1 $(BIN)/python -m pytest tests/screens -n $(JOBS)
+
+packages:        # what the rig needs, where we may install it
+	@PACKAGES="$(RIG_PACKAGES)" sh tests/rig/packages.sh
+
+$(VENV)/.demo: pyproject.toml
+	@sh tests/venv.sh $(PYTHON) $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	@sh tests/venv.sh $(PYTHON) $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+clean:           ## remove what the build made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

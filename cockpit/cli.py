@@ -1,0 +1,179 @@
+"""The command line: every read is here too, with --json, and exit codes that a script can trust.
+
+0 fine · 1 something is wrong with the cluster · 2 wrong usage or config · 3 not reached · 4 refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cockpit.config import ClusterConfig, Config, ConfigError, config_path
+
+if TYPE_CHECKING:
+    from cockpit.cluster import Cluster
+
+MAX_DEMO_NODES = 1024
+OK, WRONG, USAGE, UNREACHED, REFUSED = range(5)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+    except ConfigError as error:
+        print(f"cockpit: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cockpit", description="A cockpit for GPU clusters on AWS.")
+    _common(parser, {"config": None, "cluster": None, "read_only": False})
+    parser.add_argument("--version", action="version", version=f"cockpit {version('gpu-cockpit')}")
+    parser.set_defaults(run=_open)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, text in (
+        ("status", "counts, GPUs and problems"),
+        ("nodes", "every node with its state"),
+        ("jobs", "every queue entry"),
+    ):
+        command = commands.add_parser(name, help=text, description=f"Print {text}.")
+        _common(command, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+        command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+        command.set_defaults(run=_read, command=name)
+    demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
+    demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
+    demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
+    demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
+    demo.add_argument("--seconds", type=float, metavar="N", help="end after N seconds (headless: default 5)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
+    """The options that may stand before or after the command."""
+    parser.add_argument("--config", type=Path, metavar="FILE", default=defaults["config"],
+                        help=f"config file (default: {config_path()})")
+    parser.add_argument("--cluster", metavar="NAME", default=defaults["cluster"],
+                        help="which cluster of the config (default: its `default`)")
+    parser.add_argument("--read-only", action="store_true", default=defaults["read_only"],
+                        help="refuse every change, whatever the config says")
+
+
+def _node_count(word: str) -> int:
+    if not word.isdigit() or not 1 <= int(word) <= MAX_DEMO_NODES:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_DEMO_NODES}, not {word!r}")
+    return int(word)
+
+
+def _load(arguments: argparse.Namespace) -> tuple[Config, ClusterConfig]:
+    from cockpit.config_file import load_config
+
+    path = arguments.config or config_path()
+    if arguments.config is None and not path.exists():
+        config = _without_file(path)
+    else:
+        config = load_config(path)
+    name = arguments.cluster or config.default
+    if name is None:
+        raise ConfigError(f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}")
+    if name not in config.clusters:
+        raise ConfigError(f"{path}: no cluster named {name!r}; known: {', '.join(config.clusters)}")
+    return config, config.clusters[name]
+
+
+def _without_file(path: Path) -> Config:
+    """Without any config the cockpit works where Slurm is; elsewhere it says what to do."""
+    if shutil.which("squeue") is None and not Path("/opt/slurm/bin/squeue").exists():
+        raise ConfigError(
+            f"{path}: not there, and this machine has no Slurm; write it (see README), or try `cockpit demo`"
+        )
+    return Config({"local": ClusterConfig("local")}, "local")
+
+
+def _open(arguments: argparse.Namespace) -> int:
+    from cockpit.app import run_app
+
+    config, cluster = _load(arguments)
+    return run_app(config, cluster, read_only=arguments.read_only)
+
+
+def _read(arguments: argparse.Namespace) -> int:
+    from cockpit.cluster import Cluster
+
+    _, config = _load(arguments)
+    cluster = Cluster(config, read_only=arguments.read_only)
+    try:
+        cluster.read_once()
+        return _print_read(cluster, arguments.command, as_json=arguments.json)
+    finally:
+        cluster.stop()
+
+
+def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
+    from cockpit import report, tables
+
+    if as_json:
+        json.dump(getattr(report, command)(cluster), sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        print("\n".join(getattr(tables, command)(cluster)))
+    return exit_code(cluster, command)
+
+
+def exit_code(cluster: Cluster, command: str) -> int:
+    """3 when what was asked for could not be read at all; 1 when `status` found a problem; else 0."""
+    view = cluster.view
+    missing = {"nodes": view.nodes is None, "jobs": view.queue is None}
+    if missing.get(command, view.nodes is None or view.queue is None):
+        for state in cluster.store.states():
+            if state.error is not None:
+                print(f"cockpit: {state.error.line()}", file=sys.stderr)
+        return UNREACHED
+    return WRONG if command == "status" and view.problems else OK
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from cockpit.config_file import load_config
+    from cockpit.demo.cluster import DemoCluster
+
+    demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
+    try:
+        config = load_config(demo.start())
+        cluster = next(iter(config.clusters.values()))
+        if arguments.headless:
+            return _headless(cluster, arguments.seconds or 5.0)
+        from cockpit.app import run_app
+
+        return run_app(config, cluster, read_only=False, seconds=arguments.seconds)
+    finally:
+        demo.stop()
+
+
+def _headless(config: ClusterConfig, seconds: float) -> int:
+    """Poll for a while without a screen, then print the status; what a demo shows is no failure of the command."""
+    from cockpit.cluster import Cluster
+
+    cluster = Cluster(config)
+    cluster.start()
+    try:
+        time.sleep(seconds)
+        code = _print_read(cluster, "status", as_json=False)
+    finally:
+        cluster.stop()
+    return OK if code == WRONG else code

@@ -1,0 +1,135 @@
+"""One cluster wired together: its head, its sources, its store and its problems.
+
+This is what screens and the command line are handed; they never build a host or a source themselves.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from cockpit import joins, problems
+from cockpit.clock import SYSTEM_CLOCK, Clock
+from cockpit.config import ClusterConfig
+from cockpit.formats.scontrol import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
+from cockpit.hosts import open_host
+from cockpit.hosts.base import Host
+from cockpit.kinds import Kind, find_kind, kind_named
+from cockpit.models import Job, Node, Problem, QueueReading
+from cockpit.sources.base import Beat, Pace, Poller, SourceKey
+from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
+from cockpit.store import Store
+
+T = TypeVar("T")
+
+SITE_INTERVAL_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What screens show, joined over all sources once per change, on the thread of the source that changed."""
+
+    nodes: tuple[Node, ...] | None = None  # None: never read
+    queue: QueueReading | None = None
+    jobs_of_node: Mapping[str, tuple[Job, ...]] = field(default_factory=dict)
+    gpus: joins.GpuCounts = field(default_factory=joins.GpuCounts)
+    problems: tuple[Problem, ...] = ()
+
+
+class Cluster:
+    """Start it to poll; stop it to let go of every connection at once."""
+
+    def __init__(self, config: ClusterConfig, *, read_only: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.config, self.clock = config, clock
+        self.read_only = read_only or config.read_only
+        self.store = Store(clock)
+        self.pace = Pace(clock)
+        self.head: Host = open_host(config.head, ssh_config=config.ssh_config)
+        self.slurm = SlurmClient(self.head)
+        self.view = View()
+        self._ages = problems.Ages()
+        self._view_lock = threading.Lock()
+        self._pollers = self._make_pollers()
+        self.store.listen(self._join)
+
+    def _make_pollers(self) -> tuple[Poller[Any], ...]:
+        reads, every_s = SlurmReads(self.slurm), self.config.refresh.slurm
+        return (
+            self._poller(NODES, reads.nodes, every_s),
+            self._poller(QUEUE, reads.queue, every_s),
+            self._poller(SITE, reads.site, SITE_INTERVAL_S),
+        )
+
+    def _poller(self, key: SourceKey[T], read: Callable[[], T], interval_s: float) -> Poller[T]:
+        self.store.declare(key, interval_s)
+        return Poller(key, read, self._take, interval_s=interval_s, pace=self.pace, clock=self.clock)
+
+    def _take(self, name: str, beat: Beat) -> None:
+        self.store.put(name, beat)
+
+    def _join(self, name: str) -> None:
+        with self._view_lock:
+            view = self.view
+            if name in (NODES.name, SITE.name):
+                view = self._with_nodes(view)
+            if name == QUEUE.name:
+                queue = self.store.state(QUEUE).data
+                view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
+            found = self._ages.dated(problems.derive(self.store), self.clock.now())
+            self.view = replace(view, problems=found)
+
+    def _with_nodes(self, view: View) -> View:
+        reading = self.store.state(NODES).data
+        if reading is None:
+            return view
+        nodes = reading.nodes + joins.hidden_nodes(reading, self.store.state(SITE).data)
+        return replace(view, nodes=nodes, gpus=joins.gpu_counts(nodes))
+
+    @property
+    def kind(self) -> Kind | None:
+        """The kind named in the config, else what the survey of the head found, else None."""
+        if self.config.kind is not None:
+            return kind_named(self.config.kind)
+        facts = self.slurm.known_facts()
+        return find_kind(facts) if facts else None
+
+    def head_now(self) -> float:
+        """The time on the head's clock, which Slurm's times are in; our own until the head was asked."""
+        facts = self.slurm.known_facts()
+        return self.clock.now() + ((facts.clock_ahead_s or 0.0) if facts else 0.0)
+
+    def start(self) -> None:
+        """Begin to poll every source on its own daemon thread."""
+        for poller in self._pollers:
+            poller.start()
+
+    def stop(self) -> None:
+        """End the pollers and close every connection; waits for nothing."""
+        for poller in self._pollers:
+            poller.stop()
+        self.head.close()
+
+    def refresh(self) -> None:
+        """Poll every source now, whatever its pace."""
+        for poller in self._pollers:
+            poller.poke()
+
+    def read_once(self) -> None:
+        """Poll every source once, all at the same time, and return when all have answered or failed."""
+        threads = [threading.Thread(target=poller.poll_once, daemon=True) for poller in self._pollers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def job_detail(self, job_id: int) -> JobDetail:
+        """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
+        args = ["-d", "show", "job", str(job_id)]
+        return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job_id}"))
+
+    def node_detail(self, name: str) -> NodeDetail:
+        """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
+        args = ["-d", "show", "node", name]
+        return parse_node_detail(self.slurm.read("scontrol", args, f"reading node {name}"))

@@ -1,0 +1,226 @@
+"""Reading config.yaml: YAML with line numbers in, frozen config out, one-line errors for every mistake."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cockpit.config import KINDS, ClusterConfig, Config, ConfigError, NodeAccess, Refresh, Rules
+
+Reader = Callable[["_Place", yaml.Node], Any]
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
+_SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class _Place:
+    """Where in the file we are, for the one-line error."""
+
+    def __init__(self, path: Path, key: str = "") -> None:
+        self.path, self.key = path, key
+
+    def below(self, key: str) -> _Place:
+        return _Place(self.path, f"{self.key}.{key}" if self.key else key)
+
+    def error(self, node: yaml.Node, message: str) -> ConfigError:
+        where = f"{self.key}: " if self.key else ""
+        return ConfigError(f"{self.path}:{node.start_mark.line + 1}: {where}{message}")
+
+
+def load_config(path: Path) -> Config:
+    """Read and check the file; raises ConfigError (also when it cannot be opened)."""
+    place = _Place(path)
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    if root is None:
+        raise ConfigError(f"{path}: is empty; it needs `clusters:` with at least one entry")
+    values = _section(_TOP)(place, root)
+    clusters: Mapping[str, ClusterConfig] = values.get("clusters") or {}
+    if not clusters:
+        raise place.below("clusters").error(root, "needs at least one entry")
+    default = values.get("default") or (next(iter(clusters)) if len(clusters) == 1 else None)
+    if default is not None and default not in clusters:
+        raise place.below("default").error(root, f"no cluster named {default!r} under `clusters`")
+    return Config(clusters, default, Rules(**values.get("rules", {})), path)
+
+
+def _pairs(place: _Place, node: yaml.Node) -> dict[str, yaml.Node]:
+    if not isinstance(node, yaml.MappingNode):
+        raise place.error(node, "must be a block of `key: value` lines")
+    pairs: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise place.error(key, "a key must be one word")
+        if key.value in pairs:
+            raise place.below(key.value).error(key, "stands twice")
+        pairs[key.value] = value
+    return pairs
+
+
+def _section(readers: Mapping[str, Reader]) -> Reader:
+    def read(place: _Place, node: yaml.Node) -> dict[str, Any]:
+        values = {}
+        for key, value in _pairs(place, node).items():
+            if key not in readers:
+                raise place.below(key).error(value, f"is not a known key{_suggestion(key, readers)}")
+            values[key] = readers[key](place.below(key), value)
+        return values
+
+    return read
+
+
+def _suggestion(word: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean `{close[0]}`?" if close else f"; known: {', '.join(known)}"
+
+
+def _scalar(place: _Place, node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode) or node.value == "":
+        raise place.error(node, "needs one value")
+    return str(node.value)
+
+
+def _flag(place: _Place, node: yaml.Node) -> bool:
+    word = _scalar(place, node).lower()
+    if word not in ("true", "false", "yes", "no", "on", "off"):
+        raise place.error(node, f"must be true or false, not {word!r}")
+    return word in ("true", "yes", "on")
+
+
+def _number(low: float, high: float) -> Reader:
+    def read(place: _Place, node: yaml.Node) -> float:
+        try:
+            value = float(_scalar(place, node))
+        except ValueError:
+            raise place.error(node, f"must be a number, not {_scalar(place, node)!r}") from None
+        if not low <= value <= high:
+            raise place.error(node, f"must lie between {low:g} and {high:g}, not {value:g}")
+        return value
+
+    return read
+
+
+def _whole(low: int, high: int) -> Reader:
+    number = _number(low, high)
+
+    def read(place: _Place, node: yaml.Node) -> int:
+        value: float = number(place, node)
+        if value != int(value):
+            raise place.error(node, f"must be a whole number, not {value:g}")
+        return int(value)
+
+    return read
+
+
+def _duration(place: _Place, node: yaml.Node) -> float:
+    match = _DURATION.fullmatch(_scalar(place, node).strip())
+    if match is None:
+        raise place.error(node, "must be a duration such as 30s, 5m or 2h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _one_of(*choices: str) -> Reader:
+    def read(place: _Place, node: yaml.Node) -> str:
+        word = _scalar(place, node)
+        if word not in choices:
+            raise place.error(node, f"must be one of {', '.join(choices)}, not {word!r}")
+        return word
+
+    return read
+
+
+def _file(place: _Place, node: yaml.Node) -> Path:
+    return Path(_scalar(place, node)).expanduser()
+
+
+def _head(place: _Place, node: yaml.Node) -> str:
+    head = _scalar(place, node)
+    if head.startswith("-") or any(c.isspace() or not c.isprintable() for c in head):
+        raise place.error(node, "must be `local`, user@host or an ssh_config alias")
+    return head
+
+
+def _web_address(place: _Place, node: yaml.Node) -> str:
+    url = _scalar(place, node)
+    if not url.startswith(("http://", "https://")):
+        raise place.error(node, f"must be an http:// or https:// address, not {url!r}")
+    return url
+
+
+def _words(place: _Place, node: yaml.Node) -> dict[str, str]:
+    return {key: _scalar(place.below(key), value) for key, value in _pairs(place, node).items()}
+
+
+def _clusters(place: _Place, node: yaml.Node) -> dict[str, ClusterConfig]:
+    return {name: _cluster(place.below(name), name, value) for name, value in _pairs(place, node).items()}
+
+
+def _cluster(place: _Place, name: str, node: yaml.Node) -> ClusterConfig:
+    values = _section(_CLUSTER)(place, node)
+    if "nodes" in values:
+        values["nodes"] = NodeAccess(**values["nodes"])
+    if "refresh" in values:
+        values["refresh"] = Refresh(**values["refresh"])
+    return ClusterConfig(name=name, **values)
+
+
+_CLUSTER: dict[str, Reader] = {
+    "kind": _one_of(*KINDS),
+    "head": _head,
+    "ssh_config": _file,
+    "nodes": _section(
+        {
+            "via": _one_of("head", "direct"),
+            "user": _scalar,
+            "port": _whole(1, 65535),
+            "max": _whole(1, 100_000),
+        }
+    ),
+    "region": _scalar,
+    "profile": _scalar,
+    "endpoint_url": _web_address,
+    "stack": _scalar,
+    "instances": _words,
+    "production": _flag,
+    "read_only": _flag,
+    "refresh": _section(
+        {
+            "slurm": _number(1, 3600),
+            "gpus": _number(1, 3600),
+            "aws": _number(5, 86400),
+            "storage": _number(5, 86400),
+        }
+    ),
+    "prometheus": _web_address,
+}
+
+_RULES: dict[str, Reader] = {
+    "gpu_hot_c": _number(30, 120),
+    "gpu_idle_pct": _number(0, 100),
+    "gpu_idle_for": _duration,
+    "straggler_pct": _number(1, 100),
+    "nccl_min_pct": _number(1, 100),
+}
+
+
+def _rules(place: _Place, node: yaml.Node) -> dict[str, float]:
+    values: dict[str, float] = _section(_RULES)(place, node)
+    if "gpu_idle_for" in values:
+        values["gpu_idle_for_s"] = values.pop("gpu_idle_for")
+    return values
+
+
+_TOP: dict[str, Reader] = {"default": _scalar, "clusters": _clusters, "rules": _rules}

@@ -1,0 +1,100 @@
+"""Pure joins and sums over the answers of several sources; nothing here is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cockpit.formats.hostlist import FormatError, expand
+from cockpit.models import Health, Job, Node, NodesReading, NodeState, QueueReading, SlurmSite
+
+HIDDEN_STATE = NodeState("hidden")
+_HOLDING = frozenset({"R", "CG", "CF", "S", "RS", "SI", "SO", "ST"})
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCounts:
+    """GPUs as Slurm counts them; all None when no node has a GPU GRES that could be read.
+
+    total = allocated + free + powered_down + out_of_service, where `free` can take a job now,
+    `powered_down` needs an instance first and `out_of_service` is on nodes that take no new work.
+    """
+
+    total: int | None = None
+    allocated: int | None = None
+    free: int | None = None
+    powered_down: int | None = None
+    out_of_service: int | None = None
+
+
+def gpu_counts(nodes: Iterable[Node]) -> GpuCounts:
+    """Sum the GPUs over nodes; a node whose numbers are unknown makes no sum wrong, it is left out."""
+    sums: Counter[str] = Counter()
+    for node in nodes:
+        if node.gpus_total is None:
+            continue
+        used = node.gpus_used or 0
+        sums["total"] += node.gpus_total
+        sums["allocated"] += used
+        sums[_spare_gpus(node)] += node.gpus_total - used
+    if "total" not in sums:
+        return GpuCounts()
+    return GpuCounts(*(sums[name] for name in GpuCounts.__slots__))
+
+
+def _spare_gpus(node: Node) -> str:
+    if not takes_work(node):
+        return "out_of_service"
+    return "powered_down" if node.state.has("powered_down", "powering_down") else "free"
+
+
+def takes_work(node: Node) -> bool:
+    """True when Slurm would give this node a new job, starting its instance first if need be."""
+    state = node.state
+    if state.base in ("down", "error", "unknown", "future", "hidden"):
+        return False
+    if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance", "power_down"):
+        return False
+    return not state.has("not_responding") or state.has("powering_up", "powered_down")
+
+
+def hidden_nodes(reading: NodesReading | None, site: SlurmSite | None) -> tuple[Node, ...]:
+    """Nodes that the queues' configuration names but sinfo leaves out (powered down, PrivateData without cloud)."""
+    if reading is None or site is None or not site.hides_powered_down:
+        return ()
+    shown = {node.name for node in reading.nodes}
+    queues: dict[str, list[str]] = {}
+    for partition in site.partitions:
+        for name in nodes_of(partition.hostlist):
+            if name not in shown:
+                queues.setdefault(name, []).append(partition.name)
+    return tuple(
+        Node(name, HIDDEN_STATE, "hidden", Health.UNKNOWN, tuple(of), reason="Slurm hides powered-down nodes here")
+        for name, of in queues.items()
+    )
+
+
+@lru_cache(maxsize=20_000)
+def nodes_of(hostlist: str) -> tuple[str, ...]:
+    """The names in a hostlist; () for one that cannot be read."""
+    try:
+        return tuple(expand(hostlist))
+    except FormatError:
+        return ()
+
+
+def jobs_by_node(queue: QueueReading | None) -> Mapping[str, tuple[Job, ...]]:
+    """For each node the jobs that hold it."""
+    held: dict[str, list[Job]] = {}
+    for job in queue.jobs if queue else ():
+        if job.hostlist and job.state in _HOLDING:
+            for name in nodes_of(job.hostlist):
+                held.setdefault(name, []).append(job)
+    return {name: tuple(jobs) for name, jobs in held.items()}
+
+
+def nodes_by_word(nodes: Iterable[Node]) -> dict[str, int]:
+    """How many nodes are in each state, most first."""
+    return dict(Counter(node.word for node in nodes).most_common())

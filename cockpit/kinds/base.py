@@ -1,0 +1,25 @@
+"""What differs between the kinds of clusters. The question "which kind is this?" is answered only in here."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cockpit.hosts.survey import HeadFacts
+
+
+class Kind(Protocol):
+    """One kind of cluster; screens and actions ask it instead of comparing names."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    def recognises(self, facts: HeadFacts) -> bool:
+        """True when a head with these facts is of this kind."""
+        ...
+
+    def origin(self, node: str) -> str:
+        """Where a node's instance comes from: static, dynamic, or "" where the kind makes no difference."""
+        ...

@@ -1,0 +1,24 @@
+"""AWS ParallelCluster 3 with Slurm."""
+
+from __future__ import annotations
+
+import re
+
+from cockpit.hosts.survey import HeadFacts
+
+# <queue>-<st|dy>-<compute resource>-<n>, as ParallelCluster's node package names them.
+_NODE = re.compile(r"(?P<queue>.+)-(?P<origin>st|dy)-(?P<resource>[^-]+(?:-[^-]+)*)-(?P<number>\d+)")
+
+
+class ParallelCluster:
+    """Nodes are made and replaced by clustermgtd on the head."""
+
+    id = "parallelcluster"
+    title = "ParallelCluster"
+
+    def recognises(self, facts: HeadFacts) -> bool:
+        return facts.parallelcluster
+
+    def origin(self, node: str) -> str:
+        match = _NODE.fullmatch(node)
+        return {"st": "static", "dy": "dynamic"}[match["origin"]] if match else ""

@@ -1,0 +1,123 @@
+"""What is wrong, worst first, each with its evidence and the next step. Pure: a store's state in, problems out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from cockpit.formats.hostlist import fold
+from cockpit.models import FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
+from cockpit.sources.slurm import NODES, QUEUE
+from cockpit.store import SourceState, Store
+
+_RANK = {health: rank for rank, health in enumerate(Health)}
+_STUCK = {
+    "DependencyNeverSatisfied": ("a dependency that can never be satisfied", "cancel it, or correct its dependency"),
+    "launch failed requeued held": ("its launch failed, Slurm holds it", "look at the node first, then release it"),
+    "job requeued in held state": ("requeued and held", "release it once the node is known to be good"),
+    "JobHoldMaxRequeue": ("requeued too often, Slurm holds it", "find the node it fails on, then release it"),
+}
+
+
+def derive(store: Store) -> tuple[Problem, ...]:
+    """Every problem of the cluster, worst first; among equals the one that lasts longest."""
+    steady = store.clock.steady()
+    found = [problem for state in store.states() for problem in _source_problems(state, steady)]
+    found += _node_problems(store.state(NODES).data)
+    found += _queue_problems(store.state(NODES).data)
+    found += _job_problems(store.state(QUEUE).data)
+    return tuple(sorted(found, key=lambda p: (-_RANK[p.health], p.since or float("inf"), p.key)))
+
+
+class Ages:
+    """Remembers since when each problem is there, for those that bring no time of their own."""
+
+    def __init__(self) -> None:
+        self._first_seen: dict[str, float] = {}
+
+    def dated(self, problems: Iterable[Problem], now: float) -> tuple[Problem, ...]:
+        """The same problems, each with `since`; problems that are gone are forgotten."""
+        dated = [p if p.since else replace(p, since=self._first_seen.get(p.key, now)) for p in problems]
+        self._first_seen = {p.key: self._first_seen.get(p.key, now) for p in dated}
+        return tuple(dated)
+
+
+def _source_problems(state: SourceState[object], steady: float) -> Iterator[Problem]:
+    if state.error is None:
+        return
+    freshness = state.freshness(steady)
+    grave = freshness in (Freshness.LOST, Freshness.NEVER) or state.error.kind in (
+        FaultKind.CONTROLLER_DOWN,
+        FaultKind.CONTROLLER_HUNG,
+        FaultKind.HOST_KEY,
+    )
+    yield Problem(
+        key=f"source:{state.name}",
+        health=Health.CRITICAL if grave else Health.WARN,
+        subject=state.name,
+        title=f"{state.error.what}: {state.error.why}",
+        next_step=state.error.next_step,
+        evidence=_age_words(state, steady),
+        since=state.failing_since,
+    )
+
+
+def _age_words(state: SourceState[object], steady: float) -> str:
+    age_s = state.age_s(steady)
+    return "nothing was ever read" if age_s is None else f"last good answer {age_s:.0f} s ago"
+
+
+def _node_problems(reading: NodesReading | None) -> Iterator[Problem]:
+    """Nodes that deviate, those with the same trouble and reason as one problem."""
+    alike: dict[tuple[Health, str, str], list[Node]] = defaultdict(list)
+    for node in reading.nodes if reading else ():
+        if node.health in (Health.WARN, Health.CRITICAL, Health.DRAINED):
+            alike[node.health, node.word, node.reason].append(node)
+    for (health, word, reason), nodes in alike.items():
+        names = fold(node.name for node in nodes)
+        stamps = [node.reason_at for node in nodes if node.reason_at]
+        yield Problem(
+            key=f"node:{word}:{reason}:{nodes[0].name}",
+            health=health,
+            subject=names,
+            title=f"{word}: {reason}" if reason else word,
+            next_step=f"enter on {names}: why it is in this state and what to do",
+            evidence=_set_by(nodes[0]),
+            since=min(stamps) if stamps else None,
+            count=len(nodes),
+        )
+
+
+def _set_by(node: Node) -> str:
+    return f"set by {node.reason_by}" if node.reason and node.reason_by else ""
+
+
+def _queue_problems(reading: NodesReading | None) -> Iterator[Problem]:
+    for queue in reading.partitions if reading else ():
+        if queue.available != "up":
+            yield Problem(
+                key=f"queue:{queue.name}:{queue.available}",
+                health=Health.WARN,
+                subject=queue.name,
+                title=f"queue {queue.name} is {queue.available}: its jobs wait",
+                next_step=f"scontrol show partition {queue.name}; an admin may have closed it on purpose",
+            )
+
+
+def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
+    alike: dict[str, list[str]] = defaultdict(list)
+    for job in queue.jobs if queue else ():
+        if job.state == "PD" and (why := next((r for r in _STUCK if r in job.reason), None)):
+            alike[why].append(job.label)
+    for reason, labels in alike.items():
+        title, step = _STUCK[reason]
+        yield Problem(
+            key=f"job:{reason}",
+            health=Health.WARN,
+            subject=", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else ""),
+            title=f"waits for ever: {title}",
+            next_step=step,
+            evidence=reason,
+            count=len(labels),
+        )

@@ -1,0 +1,138 @@
+"""Slurm's own words about nodes, queue and configuration, by the cheapest calls there are.
+
+One `sinfo` and one `squeue` per refresh, as text with control separators (JSON costs 20 to 90 times the
+bytes and up to 4.9 GB of the head's memory at 20,000 jobs), and a slow look at the configuration.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cockpit.formats.arrays import count_states, fold_queue
+from cockpit.formats.scontrol import parse_config, parse_partitions, parse_ping
+from cockpit.formats.sinfo import node_args, parse_nodes
+from cockpit.formats.slurm_errors import classify
+from cockpit.formats.squeue import parse_queue, queue_args
+from cockpit.hosts.base import Completed, Host
+from cockpit.hosts.survey import HeadFacts, survey_head
+from cockpit.models import Fault, FaultError, FaultKind, Job, NodesReading, QueueReading, SlurmSite
+from cockpit.sources.base import SourceKey
+from cockpit.sources.slurm_env import SLURM_SET, SLURM_UNSET
+
+NODES: SourceKey[NodesReading] = SourceKey("nodes")
+QUEUE: SourceKey[QueueReading] = SourceKey("queue")
+SITE: SourceKey[SlurmSite] = SourceKey("slurm")
+
+READ_DEADLINE_S = 12.0
+PING_DEADLINE_S = 4.0
+_UNCLEAR = (FaultKind.TIMEOUT, FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.FAILED)
+
+
+class SlurmClient:
+    """Runs Slurm's programs on the head: found once, by absolute path, in a scrubbed environment."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._facts: HeadFacts | None = None
+        self._lock = threading.Lock()
+        self._controller_bad = False
+
+    def facts(self) -> HeadFacts:
+        """What the head is like; asked once, then remembered. Raises FaultError."""
+        with self._lock:
+            if self._facts is None:
+                self._facts = survey_head(self._host)
+            return self._facts
+
+    def known_facts(self) -> HeadFacts | None:
+        """What the head is like if it was asked already; never waits."""
+        return self._facts
+
+    def run(self, program: str, args: Sequence[str], *, deadline_s: float = READ_DEADLINE_S) -> Completed:
+        """Run one of Slurm's programs; raises FaultError when it is not there or the head does not answer."""
+        directory = self.facts().slurm_dir
+        if directory is None:
+            self._forget_facts()
+            raise FaultError(
+                Fault(
+                    FaultKind.MISSING,
+                    f"looking for Slurm on {self._host.name}",
+                    "no squeue in PATH, /opt/slurm/bin or the login shell's PATH",
+                    "is `head` the cluster's head node?",
+                )
+            )
+        return self._host.run(
+            [f"{directory}/{program}", *args], deadline_s=deadline_s, env=SLURM_SET, unset=SLURM_UNSET
+        )
+
+    def read(self, program: str, args: Sequence[str], what: str) -> bytes:
+        """The output of a read; raises FaultError, with the controller's own state found out by a ping."""
+        if self._controller_bad:  # a read would block for MessageTimeout (59 s on ParallelCluster), a ping does not
+            self._controller_bad = (fault := self._controller_fault(what)) is not None
+            if fault:
+                raise FaultError(fault)
+        try:
+            return self._checked(self.run(program, args), what)
+        except FaultError as error:
+            if error.fault.kind not in _UNCLEAR:
+                raise
+            fault = self._controller_fault(what)
+            self._controller_bad = fault is not None
+            raise FaultError(fault or error.fault) from error
+
+    def _checked(self, done: Completed, what: str) -> bytes:
+        if done.rc != 0:
+            raise FaultError(classify(done.rc, done.stdout, done.stderr, what=what))
+        return done.stdout
+
+    def _controller_fault(self, what: str) -> Fault | None:
+        try:
+            done = self.run("scontrol", ["ping"], deadline_s=PING_DEADLINE_S)
+        except FaultError as error:
+            if error.fault.kind is not FaultKind.TIMEOUT:
+                return error.fault
+            return Fault(
+                FaultKind.CONTROLLER_HUNG,
+                what,
+                "slurmctld does not answer, not even a ping",
+                "on the head: is slurmctld stopped or swapping? `systemctl status slurmctld`",
+            )
+        if any(controller.up for controller in parse_ping(done.stdout)):
+            return None
+        return classify(done.rc or 1, done.stdout, done.stderr, what=what)
+
+    def _forget_facts(self) -> None:
+        with self._lock:
+            self._facts = None
+
+
+class SlurmReads:
+    """The reads behind the three Slurm sources; remembers parsed records, so that only changed ones cost."""
+
+    def __init__(self, client: SlurmClient) -> None:
+        self._client = client
+        self._jobs: dict[bytes, Job] = {}
+
+    def nodes(self) -> NodesReading:
+        """Every visible node once, and the queues."""
+        return parse_nodes(self._client.read("sinfo", node_args(), "reading the nodes"))
+
+    def queue(self) -> QueueReading:
+        """Every queue entry, and the lines they fold to."""
+        raw = self._client.read("squeue", queue_args(), "reading the queue")
+        jobs = parse_queue(raw, cache=self._jobs)
+        return QueueReading(jobs, fold_queue(jobs), count_states(jobs))
+
+    def site(self) -> SlurmSite:
+        """The configuration as far as screens need it."""
+        site = parse_config(self._client.read("scontrol", ["show", "config"], "reading Slurm's configuration"))
+        partitions = self._client.read("scontrol", ["-o", "show", "partition"], "reading the queues' limits")
+        return replace(site, partitions=parse_partitions(partitions), sees_all_jobs=self._sees_all_jobs(site))
+
+    def _sees_all_jobs(self, site: SlurmSite) -> bool | None:
+        facts = self._client.facts()
+        if "jobs" not in site.private_data or facts.uid == 0:
+            return True
+        return None if site.accounting else False  # an operator's right would come from accounting

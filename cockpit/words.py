@@ -1,0 +1,58 @@
+"""Numbers as a tired person reads them: ages, spans, moments, sizes."""
+
+from __future__ import annotations
+
+import time
+
+MISSING = "–"
+
+
+def span(seconds: float | None) -> str:
+    """A duration in at most two units, at most six characters: 34s, 5m, 2h10m, 3d04h; `–` when not known."""
+    if seconds is None:
+        return MISSING
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 60:
+        return f"{minutes}m"
+    if hours < 24:
+        return f"{hours}h{minutes % 60:02d}m"
+    return f"{days}d{hours % 24:02d}h" if days < 100 else f"{days}d"
+
+
+def moment(epoch: float | None, now: float) -> str:
+    """A time of day in local time, with the date when it is not today: 14:02, 29 Nov 14:02."""
+    if epoch is None:
+        return MISSING
+    then, today = time.localtime(epoch), time.localtime(now)
+    same_day = (then.tm_year, then.tm_yday) == (today.tm_year, today.tm_yday)
+    return time.strftime("%H:%M" if same_day else "%d %b %H:%M", then)
+
+
+def clock_time(epoch: float) -> str:
+    """The wall clock with its zone, as the header shows it once: 14:02:11 UTC."""
+    return time.strftime("%H:%M:%S %Z", time.localtime(epoch))
+
+
+def mib(size_mib: float | None) -> str:
+    """A memory size in binary units with three significant digits: 512M, 2.0T; `–` when not known."""
+    if size_mib is None:
+        return MISSING
+    value = float(size_mib)
+    for unit in "MGTP":
+        if value < 1024 or unit == "P":
+            return f"{value:.0f}{unit}" if value >= 10 or unit == "M" else f"{value:.1f}{unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def count(number: int | None) -> str:
+    """A count, or `–` when it is not known."""
+    return MISSING if number is None else str(number)
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 node`, `3 nodes`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

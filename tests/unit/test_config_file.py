@@ -1,0 +1,105 @@
+"""The config reader: what it takes, and the one line it gives for every mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cockpit.config import ConfigError, NodeAccess, Refresh
+from cockpit.config_file import load_config
+
+FULL = """\
+default: prod
+clusters:
+  prod:
+    kind: parallelcluster
+    head: ec2-user@head.prod
+    ssh_config: ~/.ssh/config
+    nodes: {via: head, user: ec2-user, port: 22, max: 256}
+    region: us-east-1
+    profile: ops
+    stack: prod
+    instances: {"tag:Cluster": prod}
+    production: true
+    read_only: false
+    refresh: {slurm: 5, gpus: 2, aws: 30, storage: 60}
+    prometheus: http://prom:9090
+  lab:
+    head: local
+rules: {gpu_hot_c: 80, gpu_idle_pct: 60, gpu_idle_for: 5m, straggler_pct: 20, nccl_min_pct: 90}
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_every_key_of_the_design_is_read(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, FULL))
+    prod = config.clusters["prod"]
+    assert config.default == "prod"
+    assert (prod.kind, prod.head, prod.region, prod.production) == (
+        "parallelcluster",
+        "ec2-user@head.prod",
+        "us-east-1",
+        True,
+    )
+    assert prod.ssh_config == Path("~/.ssh/config").expanduser()
+    assert prod.nodes == NodeAccess("head", "ec2-user", 22, 256)
+    assert prod.refresh == Refresh(5, 2, 30, 60)
+    assert prod.instances == {"tag:Cluster": "prod"}
+    assert (config.rules.gpu_hot_c, config.rules.gpu_idle_for_s) == (80.0, 300.0)
+    assert config.clusters["lab"].kind is None
+
+
+def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
+    assert load_config(write(tmp_path, "clusters:\n  one:\n    head: local\n")).default == "one"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("clusters:\n  a:\n    heat: local\n", 3, "clusters.a.heat: is not a known key; did you mean `head`?"),
+        ("clusters:\n  a:\n    kind: pbs\n", 3, "clusters.a.kind: must be one of"),
+        ("clusters:\n  a:\n    refresh: {slurm: fast}\n", 3, "clusters.a.refresh.slurm: must be a number"),
+        ("clusters:\n  a:\n    refresh: {slurm: 0}\n", 3, "must lie between 1 and 3600"),
+        ("clusters:\n  a:\n    nodes: {port: 22.5}\n", 3, "clusters.a.nodes.port: must be a whole number"),
+        ("clusters:\n  a:\n    read_only: maybe\n", 3, "must be true or false"),
+        ("clusters:\n  a:\n    head: local\n    head: other\n", 4, "clusters.a.head: stands twice"),
+        ("clusters:\n  a:\n    head: -oProxyCommand=x\n", 3, "must be `local`"),
+        ("clusters:\n  a: local\n", 2, "must be a block of `key: value` lines"),
+        ("clusters: {}\n", 1, "clusters: needs at least one entry"),
+        ("rules: {gpu_idle_for: soon}\nclusters: {a: {head: local}}\n", 1, "must be a duration such as"),
+        ("default: b\nclusters: {a: {head: local}}\n", 1, "no cluster named 'b'"),
+        ("clusters: [\n", 2, "not valid YAML"),
+        ("clusters:\n  a:\n    prometheus: prom:9090\n", 3, "must be an http://"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, text: str, line: int, words: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: ")
+    assert words in message
+    assert "\n" not in message
+
+
+def test_no_file_no_text_and_no_utf8(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path / "nowhere.yaml")
+    with pytest.raises(ConfigError, match="is empty"):
+        load_config(write(tmp_path, ""))
+    (tmp_path / "config.yaml").write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(tmp_path / "config.yaml")
+
+
+def test_control_characters_are_a_mistake_too(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, "clusters:\n  a:\n    head: 'x\x1b'\n"))
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
