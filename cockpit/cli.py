@@ -56,10 +56,16 @@ def _parser() -> argparse.ArgumentParser:
         _common(command, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
-    demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
-    demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
+    demo = commands.add_parser(
+        "demo", help="the cockpit on an embedded cluster", description="Open a demo cluster."
+    )
+    demo.add_argument(
+        "--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)"
+    )
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
-    demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
+    demo.add_argument(
+        "--headless", action="store_true", help="without a terminal, for checks; prints the status"
+    )
     demo.add_argument("--seconds", type=float, metavar="N", help="end after N seconds (headless: default 5)")
     demo.set_defaults(run=_demo)
     return parser
@@ -67,12 +73,25 @@ def _parser() -> argparse.ArgumentParser:
 
 def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
     """The options that may stand before or after the command."""
-    parser.add_argument("--config", type=Path, metavar="FILE", default=defaults["config"],
-                        help=f"config file (default: {config_path()})")
-    parser.add_argument("--cluster", metavar="NAME", default=defaults["cluster"],
-                        help="which cluster of the config (default: its `default`)")
-    parser.add_argument("--read-only", action="store_true", default=defaults["read_only"],
-                        help="refuse every change, whatever the config says")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        default=defaults["config"],
+        help=f"config file (default: {config_path()})",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        default=defaults["cluster"],
+        help="which cluster of the config (default: its `default`)",
+    )
+    parser.add_argument(
+        "--read-only",
+        action="store_true",
+        default=defaults["read_only"],
+        help="refuse every change, whatever the config says",
+    )
 
 
 def _node_count(word: str) -> int:
@@ -81,7 +100,8 @@ def _node_count(word: str) -> int:
     return int(word)
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Config, ClusterConfig]:
+def _load(arguments: argparse.Namespace) -> ClusterConfig:
+    """The cluster that the options name; raises ConfigError."""
     from cockpit.config_file import load_config
 
     path = arguments.config or config_path()
@@ -91,10 +111,12 @@ def _load(arguments: argparse.Namespace) -> tuple[Config, ClusterConfig]:
         config = load_config(path)
     name = arguments.cluster or config.default
     if name is None:
-        raise ConfigError(f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}")
+        raise ConfigError(
+            f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}"
+        )
     if name not in config.clusters:
         raise ConfigError(f"{path}: no cluster named {name!r}; known: {', '.join(config.clusters)}")
-    return config, config.clusters[name]
+    return config.clusters[name]
 
 
 def _without_file(path: Path) -> Config:
@@ -109,15 +131,13 @@ def _without_file(path: Path) -> Config:
 def _open(arguments: argparse.Namespace) -> int:
     from cockpit.app import run_app
 
-    config, cluster = _load(arguments)
-    return run_app(config, cluster, read_only=arguments.read_only)
+    return run_app(_load(arguments), read_only=arguments.read_only)
 
 
 def _read(arguments: argparse.Namespace) -> int:
     from cockpit.cluster import Cluster
 
-    _, config = _load(arguments)
-    cluster = Cluster(config, read_only=arguments.read_only)
+    cluster = Cluster(_load(arguments), read_only=arguments.read_only)
     try:
         cluster.read_once()
         return _print_read(cluster, arguments.command, as_json=arguments.json)
@@ -126,13 +146,15 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
-    from cockpit import report, tables
+    from cockpit import report
 
     if as_json:
         json.dump(getattr(report, command)(cluster), sys.stdout, ensure_ascii=False, indent=1)
         print()
     else:
-        print("\n".join(getattr(tables, command)(cluster)))
+        from screens.print_table import lines
+
+        print("\n".join(lines(cluster, command)))
     return exit_code(cluster, command)
 
 
@@ -160,7 +182,7 @@ def _demo(arguments: argparse.Namespace) -> int:
             return _headless(cluster, arguments.seconds or 5.0)
         from cockpit.app import run_app
 
-        return run_app(config, cluster, read_only=False, seconds=arguments.seconds)
+        return run_app(cluster, read_only=False, seconds=arguments.seconds)
     finally:
         demo.stop()
 

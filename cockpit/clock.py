@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Protocol
 
@@ -14,6 +13,9 @@ class Clock(Protocol):
     def steady(self) -> float: ...
 
 
+_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 class SystemClock:
     """The machine's own clocks."""
 
@@ -22,9 +24,7 @@ class SystemClock:
 
     def steady(self) -> float:
         # CLOCK_MONOTONIC stands still during suspend on Linux; data would look fresh after opening the lid.
-        if sys.platform == "linux":
-            return time.clock_gettime(time.CLOCK_BOOTTIME)
-        return time.monotonic()
+        return time.monotonic() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
 SYSTEM_CLOCK = SystemClock()

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from cockpit import joins, problems
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig
-from cockpit.formats.scontrol import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
-from cockpit.hosts import open_host
+from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
+from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.kinds import Kind, find_kind, kind_named
 from cockpit.models import Job, Node, Problem, QueueReading
@@ -41,7 +41,9 @@ class View:
 class Cluster:
     """Start it to poll; stop it to let go of every connection at once."""
 
-    def __init__(self, config: ClusterConfig, *, read_only: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, config: ClusterConfig, *, read_only: bool = False, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         self.config, self.clock = config, clock
         self.read_only = read_only or config.read_only
         self.store = Store(clock)
@@ -95,6 +97,11 @@ class Cluster:
         facts = self.slurm.known_facts()
         return find_kind(facts) if facts else None
 
+    def origin(self, node: str) -> str:
+        """Where a node's instance comes from: static, dynamic, or "" when that is not known."""
+        kind = self.kind
+        return kind.origin(node) if kind else ""
+
     def head_now(self) -> float:
         """The time on the head's clock, which Slurm's times are in; our own until the head was asked."""
         facts = self.slurm.known_facts()
@@ -112,7 +119,8 @@ class Cluster:
         self.head.close()
 
     def refresh(self) -> None:
-        """Poll every source now, whatever its pace."""
+        """Poll every source now, whatever its pace or the head's back-off."""
+        retry_now(self.head)
         for poller in self._pollers:
             poller.poke()
 
@@ -127,7 +135,7 @@ class Cluster:
     def job_detail(self, job_id: int) -> JobDetail:
         """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
         args = ["-d", "show", "job", str(job_id)]
-        return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job_id}"))
+        return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job_id}"), job_id)
 
     def node_detail(self, name: str) -> NodeDetail:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""

@@ -41,7 +41,11 @@ def _inert(cell: str) -> str:
 
 
 def export_table(
-    directory: Path, name: str, header: Sequence[str], rows: Sequence[Sequence[str]], records: Sequence[Mapping[str, Any]]
+    directory: Path,
+    name: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    records: Sequence[Mapping[str, Any]],
 ) -> tuple[Path, Path]:
     """Write NAME-TIME.csv (cells as shown) and NAME-TIME.json (the full models); returns both paths."""
     private_dir(directory)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cockpit.formats.hostlist import FormatError, expand
+from cockpit.formats.errors import FormatError
+from cockpit.formats.hostlist import expand
 from cockpit.models import Health, Job, Node, NodesReading, NodeState, QueueReading, SlurmSite
 
 HIDDEN_STATE = NodeState("hidden")
@@ -55,7 +56,9 @@ def takes_work(node: Node) -> bool:
     state = node.state
     if state.base in ("down", "error", "unknown", "future", "hidden"):
         return False
-    if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance", "power_down"):
+    if state.has(
+        "drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance", "power_down"
+    ):
         return False
     return not state.has("not_responding") or state.has("powering_up", "powered_down")
 
@@ -71,7 +74,14 @@ def hidden_nodes(reading: NodesReading | None, site: SlurmSite | None) -> tuple[
             if name not in shown:
                 queues.setdefault(name, []).append(partition.name)
     return tuple(
-        Node(name, HIDDEN_STATE, "hidden", Health.UNKNOWN, tuple(of), reason="Slurm hides powered-down nodes here")
+        Node(
+            name,
+            HIDDEN_STATE,
+            "hidden",
+            Health.UNKNOWN,
+            tuple(of),
+            reason="Slurm hides powered-down nodes here",
+        )
         for name, of in queues.items()
     )
 

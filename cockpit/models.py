@@ -143,7 +143,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A queue as the node list tells it; `available` is up, down, drain or inact."""
+    """A queue as the node list tells it; `available` is up, down, drain or inactive."""
 
     name: str
     available: str

@@ -7,17 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cockpit.formats.hostlist import fold
+from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.models import FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
 _RANK = {health: rank for rank, health in enumerate(Health)}
-_STUCK = {
-    "DependencyNeverSatisfied": ("a dependency that can never be satisfied", "cancel it, or correct its dependency"),
-    "launch failed requeued held": ("its launch failed, Slurm holds it", "look at the node first, then release it"),
-    "job requeued in held state": ("requeued and held", "release it once the node is known to be good"),
-    "JobHoldMaxRequeue": ("requeued too often, Slurm holds it", "find the node it fails on, then release it"),
-}
 
 
 def derive(store: Store) -> tuple[Problem, ...]:
@@ -106,18 +101,20 @@ def _queue_problems(reading: NodesReading | None) -> Iterator[Problem]:
 
 
 def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
-    alike: dict[str, list[str]] = defaultdict(list)
+    """Jobs that wait for ever, those with the same reason as one problem."""
+    alike: dict[Explanation, list[str]] = defaultdict(list)
     for job in queue.jobs if queue else ():
-        if job.state == "PD" and (why := next((r for r in _STUCK if r in job.reason), None)):
-            alike[why].append(job.label)
-    for reason, labels in alike.items():
-        title, step = _STUCK[reason]
+        if job.state == "PD" and job.reason:
+            for told in explain_reason(job.reason):
+                if told.stuck:
+                    alike[told].append(job.label)
+    for told, labels in alike.items():
         yield Problem(
-            key=f"job:{reason}",
+            key=f"job:{told.code}",
             health=Health.WARN,
-            subject=", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else ""),
-            title=f"waits for ever: {title}",
-            next_step=step,
-            evidence=reason,
+            subject=", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else ""),
+            title=f"waits for ever: {told.title} ({told.code})",
+            next_step=told.next_step,
+            evidence=told.code,
             count=len(labels),
         )

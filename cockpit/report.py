@@ -8,7 +8,7 @@ from typing import Any
 
 from cockpit import joins
 from cockpit.cluster import Cluster
-from cockpit.models import Job, Node, Problem
+from cockpit.models import Job, Node, Problem, QueueRow
 from cockpit.store import SourceState
 
 SCHEMA = 1
@@ -46,7 +46,9 @@ def status(cluster: Cluster) -> dict[str, Any]:
     """Counts over the cluster and every problem."""
     view = cluster.view
     return envelope(cluster) | {
-        "nodes": None if view.nodes is None else {"total": len(view.nodes), "by_state": joins.nodes_by_word(view.nodes)},
+        "nodes": None
+        if view.nodes is None
+        else {"total": len(view.nodes), "by_state": joins.nodes_by_word(view.nodes)},
         "gpus": asdict(view.gpus),
         "jobs": None if view.queue is None else _job_counts(view.queue.by_state),
         "problems": [_problem(problem) for problem in view.problems],
@@ -64,11 +66,16 @@ def _problem(problem: Problem) -> dict[str, Any]:
 def nodes(cluster: Cluster) -> dict[str, Any]:
     """Every node with all that is known of it; null when they could not be read."""
     view = cluster.view
-    found = None if view.nodes is None else [_node(node, view.jobs_of_node.get(node.name, ())) for node in view.nodes]
+    found = (
+        None
+        if view.nodes is None
+        else [node_record(node, view.jobs_of_node.get(node.name, ())) for node in view.nodes]
+    )
     return envelope(cluster) | {"nodes": found}
 
 
-def _node(node: Node, jobs: tuple[Job, ...]) -> dict[str, Any]:
+def node_record(node: Node, jobs: tuple[Job, ...]) -> dict[str, Any]:
+    """One node as JSON, with the ids of the jobs that hold it."""
     return asdict(node) | {
         "state": "+".join([node.state.base, *sorted(node.state.flags)]),
         "health": node.health.value,
@@ -80,9 +87,17 @@ def _node(node: Node, jobs: tuple[Job, ...]) -> dict[str, Any]:
 def jobs(cluster: Cluster) -> dict[str, Any]:
     """Every queue entry; null when the queue could not be read."""
     queue = cluster.view.queue
-    return envelope(cluster) | {"jobs": None if queue is None else [_job(job) for job in queue.jobs]}
+    return envelope(cluster) | {"jobs": None if queue is None else [job_record(job) for job in queue.jobs]}
 
 
-def _job(job: Job) -> dict[str, Any]:
-    times = {name: iso(getattr(job, name)) for name in ("submitted_at", "eligible_at", "started_at", "ends_at")}
+def job_record(job: Job) -> dict[str, Any]:
+    """One queue entry as JSON."""
+    times = {
+        name: iso(getattr(job, name)) for name in ("submitted_at", "eligible_at", "started_at", "ends_at")
+    }
     return asdict(job) | {"label": job.label} | times
+
+
+def queue_record(row: QueueRow) -> dict[str, Any]:
+    """One line of the queue pane as JSON: the job that stands for it, and the tally of an array."""
+    return job_record(row.lead) | {"key": row.key, "tally": dict(row.tally)}

@@ -50,7 +50,9 @@ class SourceState(Generic[T]):
             return Freshness.NEVER
         if age_s <= LIVE_INTERVALS * self.interval_s + self.good.took_s:
             return Freshness.LIVE
-        return Freshness.LOST if age_s > max(LOST_AFTER_S, LOST_INTERVALS * self.interval_s) else Freshness.STALE
+        return (
+            Freshness.LOST if age_s > max(LOST_AFTER_S, LOST_INTERVALS * self.interval_s) else Freshness.STALE
+        )
 
 
 class Store:
@@ -96,6 +98,4 @@ def _after(old: SourceState[Any] | None, name: str, beat: Beat, clock: Clock) ->
     if snapshot.error is not None:
         since = state.failing_since if state.error else snapshot.taken_at
         return replace(state, error=snapshot.error, failing_since=since, next_at=beat.next_at, note=beat.note)
-    return SourceState(
-        name, beat.interval_s, snapshot, clock.steady(), None, None, beat.next_at, beat.note
-    )
+    return SourceState(name, beat.interval_s, snapshot, clock.steady(), None, None, beat.next_at, beat.note)

@@ -15,7 +15,7 @@ from themes import variable
 
 
 def plain(text: str | bytes) -> Content:
-    """Return outside text as one line that is shown exactly as it is, with every control character visible."""
+    """Return outside text as one line, shown exactly as it is, control characters as visible signs."""
     return Content(printable(text))
 
 
@@ -25,4 +25,6 @@ def styled(parts: Iterable[str | tuple[str, str]]) -> Content:
     The texts may come from outside; the tokens are ours. Raises KeyError for an unknown token.
     """
     pieces = [(part, "") if isinstance(part, str) else part for part in parts]
-    return Content.assemble(*[(printable(text), f"${variable(token)}" if token else "") for text, token in pieces])
+    return Content.assemble(
+        *[(printable(text), f"${variable(token)}" if token else "") for text, token in pieces]
+    )

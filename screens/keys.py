@@ -13,7 +13,7 @@ from textual.binding import Binding
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One binding. `scope` is where it works: app, grid or text; `footer` shows it in the last line."""
+    """One binding. `scope` is where it works: app, grid or text; `footer` names the scopes whose last line shows it."""
 
     id: str
     keys: str  # Textual key names, comma-separated
@@ -21,17 +21,48 @@ class Key:
     title: str  # at most two words, for the footer
     help: str  # one sentence for `?`
     scope: str
-    footer: bool = False
+    footer: tuple[str, ...] = ()
 
 
 KEYS: tuple[Key, ...] = (
-    Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=True),
-    Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=True),
+    Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=("grid", "text")),
+    Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=("grid", "text")),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
-    Key("app.pause", "p", "pause", "pause", "Stop or resume reading; the last values stay, with their age.", "app"),
-    Key("app.help", "question_mark,f1", "help", "help", "What every key does here.", "app", footer=True),
-    Key("app.quit", "q,ctrl+q", "quit", "quit", "Leave the cockpit; nothing on the cluster changes.", "app"),
-    Key("app.back", "escape", "back", "back", "Close this, clear the filter, or leave the mark mode.", "app"),
+    Key(
+        "app.pause",
+        "p",
+        "pause",
+        "pause",
+        "Stop or resume reading; the last values stay, with their age.",
+        "app",
+    ),
+    Key(
+        "app.help",
+        "question_mark,f1",
+        "help",
+        "help",
+        "What every key does here.",
+        "app",
+        footer=("grid", "text"),
+    ),
+    Key(
+        "app.quit",
+        "q,ctrl+q",
+        "quit",
+        "quit",
+        "Leave the cockpit; nothing on the cluster changes.",
+        "app",
+        footer=("grid", "text"),
+    ),
+    Key(
+        "app.back",
+        "escape",
+        "back",
+        "back",
+        "Close this, clear the filter, or leave the mark mode.",
+        "app",
+        footer=("text",),
+    ),
     Key("grid.down", "j,down", "cursor_down", "down", "One line down.", "grid"),
     Key("grid.up", "k,up", "cursor_up", "up", "One line up.", "grid"),
     Key("grid.top", "g,home", "cursor_top", "top", "First line.", "grid"),
@@ -42,15 +73,59 @@ KEYS: tuple[Key, ...] = (
     Key("grid.page_up", "pageup", "page_up", "page", "One page up.", "grid"),
     Key("grid.left", "h,left", "scroll_columns(-1)", "left", "Columns to the left.", "grid"),
     Key("grid.right", "l,right", "scroll_columns(1)", "right", "Columns to the right.", "grid"),
-    Key("grid.open", "enter,d", "open", "details", "Everything known about this line.", "grid", footer=True),
-    Key("grid.filter", "slash", "filter", "filter", "Show only lines with these words; `!` inverts, `field:value`.",
-        "grid", footer=True),
-    Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
-        footer=True),
-    Key("grid.sort_left", "less_than_sign", "sort_column(-1)", "sort", "Sort by the column to the left.", "grid"),
-    Key("grid.sort_right", "greater_than_sign", "sort_column(1)", "sort", "Sort by the column to the right.", "grid"),
+    Key(
+        "grid.open",
+        "enter,d",
+        "open",
+        "details",
+        "Everything known about this line.",
+        "grid",
+        footer=("grid",),
+    ),
+    Key(
+        "grid.filter",
+        "slash",
+        "filter",
+        "filter",
+        "Show only lines with these words; `!` inverts, `field:value`.",
+        "grid",
+        footer=("grid",),
+    ),
+    Key(
+        "grid.problems",
+        "exclamation_mark",
+        "problems_only",
+        "problems",
+        "Only what deviates, or all again.",
+        "grid",
+        footer=("grid",),
+    ),
+    Key(
+        "grid.sort_left",
+        "less_than_sign",
+        "sort_column(-1)",
+        "sort",
+        "Sort by the column to the left.",
+        "grid",
+    ),
+    Key(
+        "grid.sort_right",
+        "greater_than_sign",
+        "sort_column(1)",
+        "sort",
+        "Sort by the column to the right.",
+        "grid",
+    ),
     Key("grid.invert", "I", "sort_invert", "invert", "Turn the sort order round.", "grid"),
-    Key("grid.mark", "space", "mark", "mark", "Mark this line, for copying or acting on several.", "grid", footer=True),
+    Key(
+        "grid.mark",
+        "space",
+        "mark",
+        "mark",
+        "Mark this line, for copying or acting on several.",
+        "grid",
+        footer=("grid",),
+    ),
     Key("grid.range", "v", "mark_range", "range", "Start a range; the next `v` marks up to here.", "grid"),
     Key("grid.mark_all", "asterisk", "mark_all", "all", "Mark every line shown.", "grid"),
     Key("grid.unmark", "U", "unmark_all", "none", "Take all marks away.", "grid"),
@@ -58,13 +133,32 @@ KEYS: tuple[Key, ...] = (
     Key("grid.zoom", "z", "zoom", "zoom", "This table over the whole screen, or back.", "grid"),
     Key("grid.copy", "y", "copy", "copy", "Copy the marked names, or this one.", "grid"),
     Key("grid.export", "x", "export", "export", "Write the lines shown to a CSV and a JSON file.", "grid"),
+    Key("text.down", "j,down", "scroll_down", "down", "One line down.", "text", footer=("text",)),
+    Key("text.up", "k,up", "scroll_up", "up", "One line up.", "text", footer=("text",)),
+    Key("text.page_down", "pagedown,ctrl+f,ctrl+d,space", "page_down", "page", "One page down.", "text"),
+    Key("text.page_up", "pageup,ctrl+u", "page_up", "page", "One page up.", "text"),
+    Key("text.top", "g,home", "scroll_home", "top", "To the beginning.", "text"),
+    Key("text.bottom", "G,end", "scroll_end", "bottom", "To the end.", "text"),
 )
+
+SCOPES = {"app": "Everywhere", "grid": "In a table", "text": "In details and help"}
+
+_NAMES = {
+    "slash": "/", "question_mark": "?", "exclamation_mark": "!", "less_than_sign": "<", "greater_than_sign": ">",
+    "asterisk": "*", "escape": "esc", "colon": ":", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", "up": "↑",
+    "left": "←", "right": "→",
+}  # fmt: skip
+
+
+def shown_keys(keys: str, most: int = 9) -> str:
+    """Keys as a person writes them: `j ↓`."""
+    return " ".join(_NAMES.get(key, key) for key in keys.split(",")[:most])
 
 
 def bindings(scope: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
     """The bindings of one scope, for a widget's BINDINGS."""
     return [
-        Binding(key.keys, key.action, key.title, show=key.footer, tooltip=key.help, id=key.id)
+        Binding(key.keys, key.action, key.title, show=bool(key.footer), tooltip=key.help, id=key.id)
         for key in KEYS
         if key.scope == scope
     ]

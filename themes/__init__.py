@@ -1,4 +1,4 @@
-"""Colours and signs by meaning: tokens read from YAML, once per theme. Importing this costs nothing.
+"""Colours by meaning: tokens read from YAML, once per theme. Importing this loads neither Textual nor YAML.
 
 Normal is uncoloured; only what deviates has a colour, and each of the five states also has a sign and a word.
 """
@@ -6,31 +6,35 @@ Normal is uncoloured; only what deviates has a colour, and each of the five stat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cockpit.models import Health
+from themes.glyphs import ASCII, UNICODE, WORDS, Signs, signs
 
 if TYPE_CHECKING:
     from rich.style import Style
     from textual.app import App
     from textual.theme import Theme
 
+__all__ = [
+    *("ASCII", "DEFAULT", "STATE_TOKENS", "STYLESHEET", "THEMES", "TOKENS", "UNICODE", "WORDS", "Signs"),
+    *("choose", "signs", "theme", "token_styles", "variable"),
+]
+
 FOLDER = Path(__file__).parent
+STYLESHEET = FOLDER / "cockpit.tcss"
 THEMES = ("cockpit-dark", "cockpit-light", "cockpit-ansi")
 DEFAULT = THEMES[0]
-STYLESHEET = FOLDER / "cockpit.tcss"
 
-# What a theme file has to say; every one of them is checked when the file is read.
+# What every theme file has to define, no more and no less.
 TOKENS = (
     *("ok", "warning", "critical", "drained", "unknown"),
     *("text", "dim", "bright", "accent", "header", "rule", "mark", "stale", "production", "armed"),
     *("cursor", "cursor-blurred"),
 )
-
 STATE_TOKENS: Mapping[Health, str] = MappingProxyType(
     {
         Health.OK: "ok",
@@ -40,55 +44,17 @@ STATE_TOKENS: Mapping[Health, str] = MappingProxyType(
         Health.UNKNOWN: "unknown",
     }
 )
-WORDS: Mapping[Health, str] = MappingProxyType(
-    {
-        Health.OK: "ok",
-        Health.WARN: "warn",
-        Health.CRITICAL: "crit",
-        Health.DRAINED: "drain",
-        Health.UNKNOWN: "?",
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """The characters that carry meaning or draw lines; each is one cell wide."""
-
-    states: Mapping[Health, str]
-    up: str
-    down: str
-    left: str
-    right: str
-    rule: str
-    mark: str
-    thumb: str
-    cut: str
-    dot: str
-
-
-UNICODE = Signs(
-    MappingProxyType(dict(zip((*Health,), "●○◆▲✖", strict=True))), "▲", "▼", "‹", "›", "─", "▌", "┃", "…", "·"
-)
-ASCII = Signs(
-    MappingProxyType(dict(zip((*Health,), "*?#^x", strict=True))), "^", "v", "<", ">", "-", "+", "|", "~", "-"
-)
-
-
-def signs(app: object) -> Signs:
-    """The signs to draw with: ASCII where the app was told so (`app.ascii_only`)."""
-    return ASCII if getattr(app, "ascii_only", False) else UNICODE
 
 
 def variable(token: str) -> str:
-    """The name, without `$`, under which a token's colour stands in CSS and in Content styles."""
+    """The name, without `$`, of a token's colour in CSS and Content styles; KeyError for an unknown one."""
     if token not in TOKENS:
         raise KeyError(token)
     return f"cockpit-{token}"
 
 
 def choose(colours: int | None, *, no_color: bool = False, wanted: str | None = None) -> str:
-    """Pick the theme: 16 colours or NO_COLOR need the ANSI one; else the one wanted, else the dark one.
+    """Pick a theme's name: 16 colours or NO_COLOR need the ANSI one; else the one wanted, else the dark one.
 
     `colours` is how many the terminal has, None when not known.
     """
@@ -101,22 +67,45 @@ def theme(name: str = DEFAULT) -> Theme:
     """Build the Textual theme of that name; its variables hold the colour of every token."""
     from textual.theme import Theme
 
-    spec = _spec(name)
-    variables = {key: str(value) for key, value in spec.get("variables", {}).items()}
-    for token in TOKENS:
-        style = token_styles(name)[token]
-        colour = style.bgcolor if token.startswith("cursor") else style.color
-        variables[variable(token)] = _css_colour(None if colour is None else colour.name)
-    return Theme(
-        name=name, dark=spec["dark"], ansi=spec.get("ansi", False), variables=variables, **spec["colours"]
-    )
+    spec, styles = _spec(name), token_styles(name)
+    variables = {str(key): str(value) for key, value in spec.get("variables", {}).items()}
+    variables |= {variable(token): _css_colour(token, styles[token]) for token in TOKENS}
+    return Theme(name=name, dark=spec["dark"], ansi=spec["ansi"], variables=variables, **spec["colours"])
 
 
-@lru_cache(maxsize=None)
-def token_styles(name: str | App[Any]) -> Mapping[str, Style]:
-    """Rich styles by token, for code that draws segments. `name` is a theme's name or the running app.
+def token_styles(source: str | App[Any]) -> Mapping[str, Style]:
+    """Rich styles by token, for code that draws segments. `source` is a theme's name or the running app.
 
-    `""` is the normal style. `cursor` and `cursor-blurred` lie over the others; a token that would be hard to
-    read under the cursor has a twin named `token@cursor`.
+    Besides TOKENS there is `""`, the normal style, and for a token that would be hard to read on the cursor
+    line a twin named `TOKEN@cursor`. An app with a theme that is not ours gets the dark one's.
     """
-    raise NotImplementedError
+    name = source if isinstance(source, str) else source.theme
+    return _styles(name if name in THEMES else DEFAULT)
+
+
+@cache
+def _styles(name: str) -> Mapping[str, Style]:
+    from rich.style import Style
+
+    tokens: dict[str, str] = _spec(name)["tokens"]
+    plain_names = {token.partition("@")[0] for token in tokens}
+    if plain_names != set(TOKENS):
+        raise ValueError(f"theme {name}: tokens {sorted(plain_names ^ set(TOKENS))} missing or unknown")
+    return MappingProxyType({"": Style(), **{token: Style.parse(text) for token, text in tokens.items()}})
+
+
+@cache
+def _spec(name: str) -> dict[str, Any]:
+    import yaml
+
+    text = (FOLDER / f"{name.removeprefix('cockpit-')}.yaml").read_text(encoding="utf-8")
+    spec: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    return spec
+
+
+def _css_colour(token: str, style: Style) -> str:
+    """A Rich colour in CSS's spelling: hex stays, the 16 ANSI names get Textual's prefix."""
+    colour = style.bgcolor if token.startswith("cursor") else style.color
+    if colour is None or colour.is_default:
+        return "ansi_default"
+    return colour.name if colour.name.startswith("#") else f"ansi_{colour.name}"

@@ -33,7 +33,11 @@ class Call(Generic[T]):
         return self._cancelled.is_set()
 
     def start(
-        self, work: Callable[[Call[T]], T], *, discard: Callable[[T], object] | None = None, name: str = "call"
+        self,
+        work: Callable[[Call[T]], T],
+        *,
+        discard: Callable[[T], object] | None = None,
+        name: str = "call",
     ) -> Call[T]:
         """Begin work(self) on a daemon thread; `discard` gets its value when the caller has gone."""
         threading.Thread(target=self._run, args=(work, discard), name=name, daemon=True).start()

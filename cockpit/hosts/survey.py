@@ -55,7 +55,12 @@ def survey_head(host: Host) -> HeadFacts:
     if "end" not in found:
         said = printable((done.stderr or done.stdout)[:200].strip()) or f"exit {done.rc} and no output"
         raise FaultError(
-            Fault(FaultKind.GARBLED, f"looking around on {host.name}", said, "log in by hand and see what `sh` does")
+            Fault(
+                FaultKind.GARBLED,
+                f"looking around on {host.name}",
+                said,
+                "log in by hand and see what `sh` does",
+            )
         )
     return _facts(found)
 

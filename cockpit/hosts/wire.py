@@ -29,12 +29,18 @@ class SocketLike(Protocol):
 
 
 def spawn(work: Callable[[], object], name: str) -> None:
-    """Do something that may block on a daemon thread, so that it can never delay quitting."""
-    threading.Thread(target=work, name=name, daemon=True).start()
+    """Do something that may block or fail on a daemon thread, so that it can never delay quitting."""
+
+    def run() -> None:
+        # What is being closed here is often broken already, and nobody waits for the answer.
+        with contextlib.suppress(Exception):
+            work()
+
+    threading.Thread(target=run, name=name, daemon=True).start()
 
 
 class Wire:
-    """A socket-like stream that knows when it last heard something, and that can be killed without blocking."""
+    """A socket-like stream that knows when it last heard something and can be killed without blocking."""
 
     def __init__(self, sock: SocketLike, *, on_close: Callable[[], None] | None = None) -> None:
         self._sock = sock
@@ -42,6 +48,7 @@ class Wire:
         self._closed = False  # paramiko reads this name when it stops its thread
         self._dead = False
         self.received = 0
+        self.first = b""  # the first bytes heard, to tell a banner from something else
         self.last_rx = time.monotonic()
         self.ended = False  # the other side closed
         self.lost_why = ""
@@ -50,7 +57,11 @@ class Wire:
     def send(self, data: bytes) -> int:
         if self._dead:
             raise EOFError
-        return self._sock.send(data)
+        try:
+            return self._sock.send(data)
+        except ConnectionError:
+            self.ended = True
+            raise
 
     def sendall(self, data: bytes) -> None:
         view = memoryview(data)
@@ -63,8 +74,14 @@ class Wire:
     def recv(self, size: int) -> bytes:
         if self._dead:
             return b""
-        data = self._sock.recv(size)
+        try:
+            data = self._sock.recv(size)
+        except ConnectionError:
+            # Who closes with bytes of ours unread answers with a reset.
+            self.ended = True
+            raise
         if data:
+            self.first = self.first or data[:80]
             self.received += len(data)
             self.last_rx = time.monotonic()
         else:
@@ -203,10 +220,10 @@ class _ProxyProcess:
     def __init__(self, command: str, child: socket.socket) -> None:
         # A shell, since ProxyCommand is defined as a shell line of the user's own config. What we put
         # into it are names that ssh_target has checked.
-        self._process = subprocess.Popen(
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
             ["/bin/sh", "-c", f"exec {command}"],
-            stdin=child,
-            stdout=child,
+            stdin=child.fileno(),
+            stdout=child.fileno(),
             stderr=subprocess.PIPE,
             start_new_session=True,
         )

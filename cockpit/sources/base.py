@@ -71,7 +71,7 @@ def next_wait(interval_s: float, took_s: float, failures: int, jitter: float = 0
     """
     if not failures:
         return max(interval_s, POLITE_FACTOR * took_s)
-    wait = min(interval_s * 2 ** min(failures - 1, 10), max(RETRY_MAX_S, interval_s))
+    wait = min(interval_s * float(2 ** min(failures - 1, 10)), max(RETRY_MAX_S, interval_s))
     return wait * (1 + jitter / 5)
 
 
@@ -129,7 +129,12 @@ class Poller(Generic[T]):
         snapshot = Snapshot(self._clock.now(), took_s, data, fault)
         factor = self._pace.factor()
         wait_s = next_wait(self._interval_s * factor, took_s, self._failures, random.random())  # noqa: S311
-        return Beat(snapshot, wait_s, self._clock.steady() + wait_s, _pace_note(factor, wait_s, self._interval_s, fault))
+        return Beat(
+            snapshot,
+            wait_s,
+            self._clock.steady() + wait_s,
+            _pace_note(factor, wait_s, self._interval_s, fault),
+        )
 
     def _loop(self) -> None:
         while not self._stop.is_set():
@@ -157,4 +162,6 @@ def _pace_note(factor: float, wait_s: float, interval_s: float, fault: Fault | N
 def _unexpected(name: str, error: Exception) -> Fault:
     place = traceback.extract_tb(error.__traceback__)[-1]
     why = f"{type(error).__name__}: {error} (at {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
-    return Fault(FaultKind.GARBLED, f"reading {name}", why, "this is a defect of the cockpit; please report it")
+    return Fault(
+        FaultKind.GARBLED, f"reading {name}", why, "this is a defect of the cockpit; please report it"
+    )

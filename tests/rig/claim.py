@@ -13,7 +13,7 @@ INSTANCES = 100
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A held number. Whoever has the open file (also by inheritance) keeps it; closing the last one frees it."""
+    """A held number. Whoever has the open file, also by inheritance, keeps it; the last close frees it."""
 
     instance: int
     fd: int

@@ -26,6 +26,7 @@ def write_all(layout: Layout) -> None:
         for part in ("bin", "log"):
             (layout.host_dir(name) / part).mkdir(parents=True)
     (layout.host_dir(HEAD) / "slurmctld").mkdir()
+    (layout.state / ".gitignore").write_text("*\n")
     os.mkfifo(layout.state / "requests", 0o600)
     _programs(layout)
     _slurm(layout)
@@ -37,7 +38,12 @@ def write_all(layout: Layout) -> None:
 
 
 def _programs(layout: Layout) -> None:
-    for source, target in (("init.sh", "init"), ("power.sh", "resume"), ("power.sh", "suspend"), ("power.sh", "reboot")):
+    for source, target in (
+        ("init.sh", "init"),
+        ("power.sh", "resume"),
+        ("power.sh", "suspend"),
+        ("power.sh", "reboot"),
+    ):
         path = layout.state / "bin" / target
         path.write_text((TEMPLATES / source).read_text())
         path.chmod(0o755)
@@ -75,12 +81,12 @@ def _slurm_conf(layout: Layout, munge_socket: str) -> str:
         "suspend_time_s": spec.suspend_time_s,
         "max_job_count": spec.max_job_count,
         "max_array_size": spec.max_job_count + 1,
-        "suspend_exc_nodes": ",".join(spec.static_nodes),
         "resume_program": power / "resume" if spec.booted else "/bin/true",
         "suspend_program": power / "suspend" if spec.booted else "/bin/true",
     }
     head = Template((TEMPLATES / "slurm.conf").read_text()).substitute(values)
-    return head + "\n".join([*_node_lines(layout), *_partition_lines(layout), ""])
+    keep = [f"SuspendExcNodes={','.join(spec.static_nodes)}"] if spec.static else []
+    return head + "\n".join([*keep, *_node_lines(layout), *_partition_lines(layout), ""])
 
 
 def _node_lines(layout: Layout) -> list[str]:
@@ -105,7 +111,9 @@ def _partition_lines(layout: Layout) -> list[str]:
 
 
 def _slurm_version() -> tuple[int, ...]:
-    done = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True, env={"PATH": SEARCH})
+    done = subprocess.run(
+        ["slurmctld", "-V"], capture_output=True, text=True, check=True, env={"PATH": SEARCH}
+    )
     return tuple(int(number) for number in re.findall(r"\d+", done.stdout)[:2])
 
 
@@ -131,10 +139,16 @@ def _accounts(layout: Layout) -> None:
 def _keys(layout: Layout) -> None:
     (layout.state / "etc" / "munge.key").write_bytes(os.urandom(128))
     (layout.state / "etc" / "munge.key").chmod(0o400)
-    paths = [layout.state / "ssh" / "id_ed25519", *(layout.host_dir(name) / "host_key" for name in layout.machines)]
+    paths = [
+        layout.state / "ssh" / "id_ed25519",
+        *(layout.host_dir(name) / "host_key" for name in layout.machines),
+    ]
     argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f"]
-    running = [subprocess.Popen([*argv, str(path)], stdin=subprocess.DEVNULL, env={"PATH": SEARCH}) for path in paths]
-    if any([process.wait() for process in running]):
+    running = [
+        subprocess.Popen([*argv, str(path)], stdin=subprocess.DEVNULL, env={"PATH": SEARCH}) for path in paths
+    ]
+    statuses = [process.wait() for process in running]
+    if any(statuses):
         raise OSError("ssh-keygen could not make the rig's keys")
 
 

@@ -62,7 +62,11 @@ def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("clusters:\n  a:\n    heat: local\n", 3, "clusters.a.heat: is not a known key; did you mean `head`?"),
+        (
+            "clusters:\n  a:\n    heat: local\n",
+            3,
+            "clusters.a.heat: is not a known key; did you mean `head`?",
+        ),
         ("clusters:\n  a:\n    kind: pbs\n", 3, "clusters.a.kind: must be one of"),
         ("clusters:\n  a:\n    refresh: {slurm: fast}\n", 3, "clusters.a.refresh.slurm: must be a number"),
         ("clusters:\n  a:\n    refresh: {slurm: 0}\n", 3, "must lie between 1 and 3600"),
@@ -78,7 +82,9 @@ def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
         ("clusters:\n  a:\n    prometheus: prom:9090\n", 3, "must be an http://"),
     ],
 )
-def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, text: str, line: int, words: str) -> None:
+def test_a_mistake_is_one_line_with_file_line_and_key(
+    tmp_path: Path, text: str, line: int, words: str
+) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_config(path)

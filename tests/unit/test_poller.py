@@ -40,7 +40,9 @@ def test_the_wait_between_polls(interval_s: float, took_s: float, failures: int,
     assert next_wait(interval_s, took_s, failures) == wait_s
 
 
-def poller(read: object, beats: list[Beat], clock: StillClock | None = None, pace: Pace | None = None) -> Poller[int]:
+def poller(
+    read: object, beats: list[Beat], clock: StillClock | None = None, pace: Pace | None = None
+) -> Poller[int]:
     clock = clock or StillClock()
     sink = lambda name, beat: beats.append(beat)  # noqa: E731
     return Poller(KEY, read, sink, interval_s=5, pace=pace or Pace(clock), clock=clock)  # type: ignore[arg-type]

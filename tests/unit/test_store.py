@@ -24,7 +24,11 @@ def test_a_declared_source_is_never_until_its_first_answer() -> None:
     store = Store(clock)
     store.declare(KEY, 5)
     state = store.state(KEY)
-    assert (state.data, state.age_s(clock.steady()), state.freshness(clock.steady())) == (None, None, Freshness.NEVER)
+    assert (state.data, state.age_s(clock.steady()), state.freshness(clock.steady())) == (
+        None,
+        None,
+        Freshness.NEVER,
+    )
     assert [s.name for s in store.states()] == ["words"]
 
 

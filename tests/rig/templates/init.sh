@@ -39,7 +39,7 @@ while [ ! -S /run/munge/munge.socket.2 ] && [ $tries -lt 500 ]; do
     tries=$((tries + 1))
 done
 case $role in
-head) daemon slurmctld slurmctld -D -c -f "$SLURM_CONF" ;;
+head) daemon slurmctld slurmctld -D -f "$SLURM_CONF" ;;
 # -b says that the machine was rebooted, which is what a new cloud instance looks like.
 node) daemon slurmd slurmd -D -b -f "$SLURM_CONF" ;;
 esac

@@ -11,6 +11,9 @@ suspend) verb=halt nodes=$(scontrol show hostnames "$1") ;;
 reboot) verb=reboot nodes=$(hostname) ;;
 *) exit 64 ;;
 esac
+# A slurmd that starts in the very second of the request may count as booted before it, since slurmd -b counts
+# in seconds of uptime and slurmctld in seconds of wall time; such a node would stay in power-up.
+[ $verb = halt ] || sleep 1.2
 for node in $nodes; do
     echo "$verb $node"
 done >"$state/requests"

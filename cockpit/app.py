@@ -1,0 +1,230 @@
+"""The Textual app: wiring only. What is shown is in screens/, what is known is in the cluster."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.notifications import SeverityLevel
+from textual.widgets import ContentSwitcher
+
+import themes
+from cockpit.clock import SYSTEM_CLOCK, Clock
+from cockpit.cluster import Cluster
+from cockpit.config import ClusterConfig, state_dir
+from cockpit.export import export_table
+from cockpit.text import printable
+from cockpit.words import plural
+from screens import chrome, grid_messages
+from screens.detail import DetailView
+from screens.filter_bar import FilterBar
+from screens.grid_model import cell_text
+from screens.help import HelpScreen
+from screens.keys import bindings
+from screens.pane import TablePane
+from screens.panes import pane_specs
+
+CHROME_TICK_S = 1.0
+
+
+class Changed(Message):
+    """A source of the cluster has something new; any number of them waiting become one."""
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, Changed)
+
+
+class CockpitApp(App[int]):
+    """The cockpit over one cluster. It starts polling after its first paint and waits for nothing on its way out."""
+
+    TITLE = "cockpit"
+    CSS_PATH: ClassVar = [themes.STYLESHEET, themes.STYLESHEET.with_name("layout.tcss")]
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        read_only: bool = False,
+        seconds: float | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        super().__init__()
+        self.animation_level = "none"  # a page down would cost 24 times the bytes
+        self.clock = clock
+        self.cluster = Cluster(config, read_only=read_only, clock=clock)
+        self._seconds = seconds
+        self._specs = {spec.id: spec for spec in pane_specs(self.cluster)}
+        for name in themes.THEMES:
+            self.register_theme(themes.theme(name))
+        self.theme = themes.choose(self._colours(), no_color="NO_COLOR" in os.environ)
+
+    def _colours(self) -> int | None:
+        return {"standard": 16, "256": 256, "truecolor": 2**24}.get(self.console.color_system or "")
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield chrome.Line(id="header")
+            yield chrome.ClockLine(id="clock")
+        yield chrome.Line(id="sources")
+        yield chrome.Line(id="trouble")
+        with ContentSwitcher(initial="pane-nodes", id="panes"):
+            yield TablePane(self._specs["nodes"])
+            yield DetailView(self.cluster)
+        yield FilterBar()
+        yield chrome.Line(id="keys")
+
+    def on_mount(self) -> None:
+        """Say what is known before anything is read, and start reading once that is painted."""
+        self.pane.focus()
+        self.refresh_chrome()
+        self.pane.show_view(self.cluster)
+        self.call_after_refresh(self._start)
+        if self._seconds is not None:
+            self.set_timer(self._seconds, self.exit)
+
+    def _start(self) -> None:
+        self.cluster.store.listen(self._heard)
+        self.cluster.start()
+        self.set_interval(CHROME_TICK_S, self.refresh_chrome)
+
+    def _heard(self, name: str) -> None:
+        self.post_message(Changed())
+
+    async def on_event(self, event: events.Event) -> None:
+        """Any key tells the sources that somebody is there."""
+        if isinstance(event, events.Key | events.MouseDown) and self.cluster.pace.touch():
+            self.cluster.refresh()
+        await super().on_event(event)
+
+    @property
+    def pane(self) -> TablePane:
+        """The table pane in front, or the one that a detail was opened from."""
+        return self.query_one(f"#{self._front}", TablePane)
+
+    _front = "pane-nodes"
+
+    def on_changed(self) -> None:
+        """Show what is new where somebody looks; hidden panes do no work."""
+        self.refresh_chrome()
+        if self.in_detail:
+            self.query_one(DetailView).show_view()
+        else:
+            self.pane.show_view(self.cluster)
+
+    def refresh_chrome(self) -> None:
+        """The lines around the pane: ages tick even when nothing arrives."""
+        if not self.is_running:
+            return
+        store, view, steady = self.cluster.store, self.cluster.view, self.clock.steady()
+        self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster))
+        self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self))
+        trouble = self.query_one("#trouble", chrome.Line)
+        trouble.say(chrome.trouble_pieces(view.problems, self.cluster.head_now(), self))
+        trouble.display = bool(view.problems)
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces("text" if self.in_detail else "grid"))
+        if not self.in_detail:
+            self.pane.show_age(self.cluster)
+
+    @property
+    def in_detail(self) -> bool:
+        """True while the details of something are in front."""
+        return self.query_one("#panes", ContentSwitcher).current == "detail"
+
+    async def action_pane(self, name: str) -> None:
+        """Bring a pane to the front; it is built on the first visit."""
+        switcher = self.query_one("#panes", ContentSwitcher)
+        self._front = f"pane-{name}"
+        if switcher.query(f"#{self._front}"):
+            switcher.current = self._front
+        else:
+            await switcher.add_content(TablePane(self._specs[name]), set_current=True)
+        self.pane.show_view(self.cluster)
+        self.pane.focus()
+        self.refresh_chrome()
+
+    def action_refresh_now(self) -> None:
+        """Read everything again now."""
+        self.cluster.refresh()
+
+    def action_pause(self) -> None:
+        """Stop or resume polling."""
+        self.cluster.pace.paused = not self.cluster.pace.paused
+        self.cluster.refresh()
+        self.refresh_chrome()
+
+    def action_help(self) -> None:
+        """What every key does here."""
+        self.push_screen(HelpScreen())
+
+    async def action_back(self) -> None:
+        """Leave the details or the zoom."""
+        if self.in_detail:
+            await self.action_pane(self.pane.spec.id)
+        else:
+            self.screen.remove_class("zoomed")
+
+    @on(grid_messages.Opened)
+    def open_detail(self, event: grid_messages.Opened) -> None:
+        """Show everything known about the row."""
+        detail = self.query_one(DetailView)
+        detail.open(self.pane.spec.id, event.key)
+        self.query_one("#panes", ContentSwitcher).current = "detail"
+        detail.focus()
+        self.refresh_chrome()
+
+    @on(grid_messages.FilterRequested)
+    def open_filter(self, event: grid_messages.FilterRequested) -> None:
+        """Type a filter for the table in front."""
+        self.query_one(FilterBar).open(event.grid)
+
+    @on(grid_messages.ZoomRequested)
+    def zoom(self) -> None:
+        """The table over the whole screen, or back."""
+        self.screen.toggle_class("zoomed")
+
+    @on(grid_messages.CopyRequested)
+    def copy(self, event: grid_messages.CopyRequested) -> None:
+        """Put names on the clipboard and show them, since no terminal says whether it took them."""
+        text = self.pane.copy_text(event.keys)
+        self.copy_to_clipboard(text)
+        self.tell(text, title="copied")
+
+    @on(grid_messages.ExportRequested)
+    def export(self, event: grid_messages.ExportRequested) -> None:
+        """Write the lines shown to files of the user's own."""
+        grid, spec = event.grid, self.pane.spec
+        rows = grid.visible_rows
+        cells = [[cell_text(column.cell(row)) for column in spec.columns] for row in rows]
+        try:
+            paths = export_table(
+                state_dir() / "exports",
+                f"{self.cluster.config.name}-{spec.id}",
+                [column.title for column in spec.columns],
+                cells,
+                [spec.record(row) for row in rows],
+            )
+        except OSError as error:
+            self.tell(f"nothing exported: {error}", severity="error")
+            return
+        self.tell(" ".join(map(str, paths)), title=f"{plural(len(rows), 'line')} exported")
+
+    def tell(self, text: str, *, title: str = "", severity: SeverityLevel = "information") -> None:
+        """A toast with text that may come from outside; only for results of the user's own keys."""
+        self.notify(printable(text), title=title, severity=severity, timeout=8, markup=False)
+
+
+def run_app(cluster: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:
+    """Run the cockpit until the user leaves; returns the exit code."""
+    app = CockpitApp(cluster, read_only=read_only, seconds=seconds)
+    try:
+        app.run()
+    finally:
+        app.cluster.stop()
+    return app.return_code or 0

@@ -1,0 +1,81 @@
+"""Job arrays: how many tasks a record stands for, and the queue folded to one line for each array."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from cockpit.models import Job, QueueRow
+
+# Slurm's compact codes; what is in neither has ended.
+RUNNING = ("R", "CF", "CG", "S", "ST", "SI", "SO", "RS")
+PENDING = ("PD", "RH", "RQ", "RF", "RD", "SE")
+
+_RANK = {code: rank for rank, code in enumerate((*RUNNING, *PENDING))}
+_RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?::([0-9]{1,10}))?")
+
+
+def count_tasks(text: str) -> int:
+    """How many array tasks `7`, `1-100%5` or `1,3,7-9,20-30:2%7` names; at least one.
+
+    A list that Slurm cut (`...`, when SLURM_BITSTR_LEN was not 0) counts for what is still to be seen.
+    """
+    total = 0
+    for part in text.partition("%")[0].strip("[]").split(","):
+        part = part.strip().rstrip(".")
+        if found := _RANGE.fullmatch(part):
+            low, high, step = int(found[1]), int(found[2]), int(found[3] or 1)
+            total += max(0, (high - low) // max(step, 1) + 1)
+        elif part.isdecimal():
+            total += 1
+    return max(total, 1)
+
+
+def fold_queue(jobs: Iterable[Job], cache: dict[str, QueueRow] | None = None) -> tuple[QueueRow, ...]:
+    """The lines of the queue, in the order of each line's first record: a line for a job or a whole array.
+
+    `cache` is filled with these rows and emptied of others; a row whose jobs are the same objects as last
+    time is the same row again.
+    """
+    known = {} if cache is None else cache
+    groups: dict[str, Job | list[Job]] = {}
+    for job in jobs:
+        if job.array_job_id is None:
+            groups[_single_key(job)] = job
+        else:
+            group = groups.setdefault(f"{job.array_job_id}_", [])
+            if isinstance(group, list):
+                group.append(job)
+    rows = {key: _row(key, group, known.get(key)) for key, group in groups.items()}
+    if cache is not None:
+        cache.clear()
+        cache.update(rows)
+    return tuple(rows.values())
+
+
+def count_states(jobs: Iterable[Job]) -> dict[str, int]:
+    """Jobs by compact state, every array task counted singly: running first, then pending, then the rest."""
+    counts: Counter[str] = Counter()
+    for job in jobs:
+        counts[job.state] += job.task_count
+    return dict(sorted(counts.items(), key=lambda item: _rank(item[0])))
+
+
+def _single_key(job: Job) -> str:
+    return str(job.job_id) if job.het_job_id is None else f"{job.het_job_id}+{job.het_offset or 0}"
+
+
+def _row(key: str, group: Job | list[Job], known: QueueRow | None) -> QueueRow:
+    if isinstance(group, Job):
+        if known is not None and known.jobs[0] is group:
+            return known
+        return QueueRow(key, (group,), ((group.state, group.task_count),))
+    members = tuple(sorted(group, key=lambda job: _rank(job.state)))
+    if known is not None and tuple(map(id, known.jobs)) == tuple(map(id, members)):
+        return known
+    return QueueRow(key, members, tuple(count_states(members).items()))
+
+
+def _rank(state: str) -> tuple[int, str]:
+    return _RANK.get(state, len(_RANK)), state

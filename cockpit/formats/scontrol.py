@@ -1,0 +1,94 @@
+"""scontrol's texts about the site: ping, configuration, partitions. Nothing in them is quoted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cockpit.formats.gres import number
+from cockpit.formats.times import config_seconds
+from cockpit.models import PartitionConfig, SlurmSite
+from cockpit.text import printable
+
+_PING = re.compile(r"^Slurmctld\(([^)]*)\) at (\S+) (?:is|are) (\S+)", re.MULTILINE)
+_CONFIG = re.compile(r"^([A-Za-z][\w/:]*(?:\[\d+\])?)\s*=[ \t]*(.*)$", re.MULTILINE)
+_PARTITION_PAIR = re.compile(r"(?:^|\s)([A-Z][A-Za-z]*)=(\S*)")
+_NOTHING = frozenset({"", "(null)", "N/A", "n/a", "none", "NONE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A slurmctld as `scontrol ping` sees it; `role` is primary, backup, backup1, ..."""
+
+    role: str
+    host: str
+    up: bool
+
+
+def parse_ping(raw: bytes) -> tuple[Controller, ...]:
+    """The controllers of `scontrol ping`, which answers at once even when slurmctld is dead."""
+    found: list[Controller] = []
+    for roles, hosts, states in _PING.findall(raw.decode("utf-8", "replace")):
+        # Slurm before 19.05 puts all controllers on one line: (primary/backup) at a/b are UP/DOWN.
+        for role, host, state in zip(roles.split("/"), hosts.split("/"), states.split("/"), strict=False):
+            found.append(Controller(printable(role), printable(host), state == "UP"))
+    return tuple(found)
+
+
+def parse_config(raw: bytes) -> SlurmSite:
+    """`scontrol show config` as far as the cockpit needs it; what is not told stays None or empty."""
+    values = {key: value.strip() for key, value in _CONFIG.findall(raw.decode("utf-8", "replace"))}
+    private = _words(values.get("PrivateData", ""))
+    storage = values.get("AccountingStorageType")
+    version = _word(values.get("SLURM_VERSION", ""))
+    suspend_time_s = config_seconds(values.get("SuspendTime", ""))
+    controller = (
+        values.get("SlurmctldHost[0]") or values.get("SlurmctldHost") or values.get("ControlMachine", "")
+    )
+    return SlurmSite(
+        version=version,
+        cluster_name=_word(values.get("ClusterName", "")),
+        controller=_word(controller.partition("(")[0]),
+        private_data=private,
+        message_timeout_s=config_seconds(values.get("MessageTimeout", "")),
+        suspend_time_s=suspend_time_s,
+        suspend_timeout_s=config_seconds(values.get("SuspendTimeout", "")),
+        resume_timeout_s=config_seconds(values.get("ResumeTimeout", "")),
+        accounting=None if storage is None else storage.endswith("slurmdbd"),
+        # Up to 22.05 sinfo leaves powered-down cloud nodes out unless PrivateData names cloud.
+        hides_powered_down=suspend_time_s is not None and "cloud" not in private and _before_23_02(version),
+    )
+
+
+def parse_partitions(raw: bytes) -> tuple[PartitionConfig, ...]:
+    """`scontrol -o show partition`, in its order; the node lists also name nodes that sinfo hides."""
+    partitions = []
+    for line in raw.decode("utf-8", "replace").splitlines():
+        values = dict(_PARTITION_PAIR.findall(line))
+        if "PartitionName" not in values:
+            continue
+        partitions.append(
+            PartitionConfig(
+                name=printable(values["PartitionName"]),
+                state=printable(values.get("State", "")),
+                hostlist=_word(values.get("Nodes", "")),
+                total_nodes=number(values.get("TotalNodes", "")),
+                default=values.get("Default") == "YES",
+                hidden=values.get("Hidden") == "YES",
+                max_time=printable(values.get("MaxTime", "")),
+            )
+        )
+    return tuple(partitions)
+
+
+def _word(text: str) -> str:
+    return "" if text in _NOTHING else printable(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _word(text).split(",") if part.strip())
+
+
+def _before_23_02(version: str) -> bool:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) < (23, 2)

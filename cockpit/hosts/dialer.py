@@ -1,0 +1,210 @@
+"""Keeps one connection: dials on a daemon thread, lets everyone wait for it, backs off when it fails."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from cockpit.hosts.calls import Call
+from cockpit.hosts.dial import Connection, Limits, Progress, establish
+from cockpit.hosts.jump import Route
+from cockpit.hosts.ssh_faults import DroppedError, reason
+from cockpit.hosts.ssh_target import SshTarget
+from cockpit.models import Fault, FaultError, FaultKind
+
+BACKOFF_FIRST_S = 1.0
+BACKOFF_MAX_S = 60.0
+
+
+class Dialer:
+    """Hands out the live connection of one host, making it when there is none."""
+
+    def __init__(
+        self,
+        name: str,
+        resolver: Callable[[], SshTarget],
+        route: Route,
+        *,
+        limits: Limits,
+        compress: bool,
+        dial_slots: threading.Semaphore | None,
+        drop_retries: int,
+    ) -> None:
+        self._name, self.resolver, self._route = name, resolver, route
+        self._limits, self._compress = limits, compress
+        self._slots, self._drop_retries = dial_slots, drop_retries
+        self._changed = threading.Condition()
+        self._current: Connection | None = None
+        self._progress: Progress | None = None  # of the dial in flight
+        self._fault: Fault | None = None  # why the last dial failed
+        self._failures = 0
+        self._retry_at = 0.0
+        self._closed = False
+        self.warnings: tuple[str, ...] = ()
+
+    @property
+    def connected(self) -> bool:
+        with self._changed:
+            return self._usable() is not None
+
+    def connection(self, until: float, deadline_s: float, call: Call[Any]) -> Connection:
+        """The connection, waiting for it until then; FaultError at once while backing off."""
+        call.on_cancel(self._wake)
+        with self._changed:
+            while True:
+                if self._closed or call.cancelled:
+                    raise self._closed_fault()
+                connection = self._usable()
+                if connection is not None:
+                    return connection
+                now = time.monotonic()
+                self._expire(now)
+                if self._progress is None:
+                    if self._fault is not None and now < self._retry_at:
+                        raise FaultError(_with_next_try(self._fault, self._retry_at - now))
+                    self._start(now)
+                if now >= until:
+                    raise self._not_yet(deadline_s)
+                self._changed.wait(min(until - now, 1.0))
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _usable(self) -> Connection | None:
+        current = self._current
+        if current is not None and (current.retired or not current.alive):
+            self._current = None
+            # The others that still use it may go on; the last one closes it.
+            current.retired = True
+            current.enter()
+            current.leave()
+        return self._current
+
+    def _start(self, now: float) -> None:
+        progress = Progress(until=now + self._limits.dial_s)
+        self._progress = progress
+        name = f"dial {self._name}"
+        threading.Thread(target=self._dial, args=(progress,), name=name, daemon=True).start()
+
+    def _expire(self, now: float) -> None:
+        """Give up a dial that hangs where no limit reaches it, such as DNS; its thread stays behind."""
+        if self._progress is not None and now > self._progress.until:
+            self._failed(self._progress, self._stuck(self._progress, self._limits.dial_s))
+
+    def _stuck(self, progress: Progress, seconds: float) -> Fault:
+        kind = FaultKind.TIMEOUT if progress.reached else FaultKind.UNREACHABLE
+        why = f"no connection within {seconds:g} s; still {progress.stage}"
+        return Fault(kind, f"SSH to {self._name}", why)
+
+    def _not_yet(self, deadline_s: float) -> FaultError:
+        assert self._progress is not None
+        return FaultError(self._stuck(self._progress, deadline_s))
+
+    def _dial(self, progress: Progress) -> None:
+        try:
+            with self._slot(progress):
+                connection = self._attempts(progress)
+        except FaultError as error:
+            fault = error.fault
+        except Exception as error:
+            fault = Fault(FaultKind.UNREACHABLE, f"SSH to {self._name}", reason(error))
+        else:
+            self._succeeded(progress, connection)
+            return
+        with self._changed:
+            self._failed(progress, fault)
+
+    @contextmanager
+    def _slot(self, progress: Progress) -> Iterator[None]:
+        """Wait for one of the few places at the bastion; that time does not count as dialling."""
+        if self._slots is None:
+            yield
+            return
+        progress.enter("waiting for its turn to connect")
+        while not self._slots.acquire(timeout=0.2):
+            progress.until = time.monotonic() + self._limits.dial_s
+            if self._gone(progress):
+                raise self._closed_fault()
+        try:
+            time.sleep(random.uniform(0.0, 0.1))  # noqa: S311
+            yield
+        finally:
+            self._slots.release()
+
+    def _attempts(self, progress: Progress) -> Connection:
+        """Try again, after a random pause, while sshd drops us before its banner (MaxStartups)."""
+        left = self._drop_retries
+        pause_s = 0.2
+        while True:
+            try:
+                return self._attempt(progress)
+            except DroppedError:
+                left -= 1
+                if left < 0 or self._gone(progress) or time.monotonic() + pause_s > progress.until:
+                    raise
+            progress.enter("pausing, since sshd closed the connection at once", reached=True)
+            time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311
+            pause_s *= 2
+
+    def _attempt(self, progress: Progress) -> Connection:
+        progress.enter("reading the ssh config")
+        target = self.resolver()
+        wire = self._route.open(target, self._limits, progress)
+        if self._gone(progress):
+            wire.close()
+            raise self._closed_fault()
+        return establish(target, wire, self._limits, progress, compress=self._compress)
+
+    def _gone(self, progress: Progress) -> bool:
+        return self._closed or self._progress is not progress
+
+    def _succeeded(self, progress: Progress, connection: Connection) -> None:
+        with self._changed:
+            if self._gone(progress):
+                connection.kill("nobody waits for it any more")
+                return
+            self._current, self._progress, self._fault = connection, None, None
+            self._failures = 0
+            self.warnings = connection.warnings
+            self._changed.notify_all()
+
+    def _failed(self, progress: Progress, fault: Fault) -> None:
+        """You hold the lock."""
+        if self._gone(progress):
+            return
+        self._progress, self._fault = None, fault
+        pause_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures, 10))
+        self._failures += 1
+        self._retry_at = time.monotonic() + pause_s * random.uniform(0.8, 1.2)  # noqa: S311
+        self._changed.notify_all()
+
+    def _closed_fault(self) -> FaultError:
+        why = "this connection was closed by the cockpit"
+        return FaultError(Fault(FaultKind.UNREACHABLE, f"SSH to {self._name}", why))
+
+    def retry_now(self) -> None:
+        """Forget the back-off, also that of the jump hosts on the way."""
+        with self._changed:
+            self._fault, self._failures, self._retry_at = None, 0, 0.0
+        self._route.retry_now()
+
+    def close(self) -> None:
+        """Kill the connection and whatever is being dialled. Never blocks."""
+        with self._changed:
+            self._closed = True
+            current, self._current = self._current, None
+            self._changed.notify_all()
+        if current is not None:
+            current.kill("closed by the cockpit")
+        self._route.close()
+
+
+def _with_next_try(fault: Fault, in_s: float) -> Fault:
+    # Not at the end of next_step, which may be a command to copy.
+    return replace(fault, why=f"{fault.why} (next try in {max(1, round(in_s))} s)")

@@ -1,0 +1,109 @@
+"""Connections to many nodes: few at a time through one bastion, and never more than a bound in all."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from cockpit.config import NodeAccess
+from cockpit.hosts.base import Host
+from cockpit.hosts.dial import Limits
+from cockpit.hosts.jump import ThroughHost
+from cockpit.hosts.ssh import SshHost, config_route, with_via
+from cockpit.hosts.ssh_target import SshTarget, Written, check_name, resolve
+from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.text import printable
+
+# sshd drops logins at random once 10 are under way (MaxStartups 10:30:100).
+SETUPS_AT_ONCE = 8
+_DROP_RETRIES = 5
+
+
+class NodePool:
+    """Nodes by name or address, connected when first used; with too many, the longest unused is given up.
+
+    With `via: head` they are reached through the head by direct-tcpip, otherwise as the ssh config says.
+    Their host keys are checked as strictly as the head's, under the name or address they are asked for.
+    """
+
+    def __init__(
+        self, head: Host, access: NodeAccess, *, ssh_config: Path | None = None, limits: Limits | None = None
+    ) -> None:
+        self._head, self._access, self._ssh_config = head, access, ssh_config
+        self._limits = limits or Limits()
+        self._slots = threading.BoundedSemaphore(SETUPS_AT_ONCE)
+        self._lock = threading.Lock()
+        self._nodes: OrderedDict[str, SshHost] = OrderedDict()
+        self._closed = False
+
+    def node(self, address: str) -> Host:
+        """The node, not connected yet or still connected. Never blocks.
+
+        Raises FaultError for a name that no host can have, and FAILED when `nodes.max` others are in use.
+        """
+        check_name(address)
+        with self._lock:
+            if self._closed:
+                why = "this connection was closed by the cockpit"
+                raise FaultError(Fault(FaultKind.UNREACHABLE, f"node {printable(address)}", why))
+            host = self._nodes.get(address)
+            if host is None:
+                self._make_room(address)
+                host = self._nodes[address] = self._new(address)
+            self._nodes.move_to_end(address)
+            return host
+
+    def _make_room(self, address: str) -> None:
+        """Give up the longest unused. One in use is never taken from under its stream."""
+        while len(self._nodes) >= self._access.max:
+            idle = next((name for name, host in self._nodes.items() if not host.busy), None)
+            if idle is None:
+                why = f"{len(self._nodes)} nodes are connected and in use already"
+                step = "raise `nodes.max` in the config, or let a Prometheus source read the nodes"
+                raise FaultError(Fault(FaultKind.FAILED, f"node {printable(address)}", why, step))
+            self._nodes.pop(idle).close()
+
+    def _new(self, address: str) -> SshHost:
+        through_head = self._access.via == "head"
+        route = ThroughHost(self._head) if through_head else config_route(self._ssh_config, self._limits)
+        return SshHost(
+            address,
+            lambda: self._resolve(address),
+            route,
+            limits=self._limits,
+            dial_slots=self._slots,
+            drop_retries=_DROP_RETRIES,
+        )
+
+    def _resolve(self, address: str) -> SshTarget:
+        access = self._access
+        target = resolve(Written(address, access.user, access.port), ssh_config=self._ssh_config)
+        if access.via != "head":
+            return target
+        find: Callable[[], SshTarget | None] | None = getattr(self._head, "target", None)
+        head = find() if find is not None else None
+        if head is None:
+            return with_via(target, None)
+        # Nobody named a login for the nodes: that of the head is the better guess than ours here.
+        if access.user is None and target.user == getpass.getuser():
+            target = replace(target, user=head.user)
+        return with_via(target, self._head.name)
+
+    def retry_now(self) -> None:
+        """Forget the back-off of every node."""
+        with self._lock:
+            hosts = list(self._nodes.values())
+        for host in hosts:
+            host.retry_now()
+
+    def close(self) -> None:
+        """Give up every node at once. The head belongs to whoever made it. Never blocks."""
+        with self._lock:
+            self._closed = True
+            hosts, self._nodes = list(self._nodes.values()), OrderedDict()
+        for host in hosts:
+            host.close()

@@ -1,0 +1,124 @@
+"""The lines around the panes: header, sources with their ages, the worst trouble, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from textual.content import Content
+from textual.widget import Widget
+
+from cockpit.cluster import Cluster
+from cockpit.models import Freshness, Health, Problem
+from cockpit.store import SourceState
+from cockpit.words import clock_time, plural, span
+from screens.content import styled
+from screens.keys import KEYS, shown_keys
+from themes import STATE_TOKENS
+from themes.glyphs import signs
+
+Piece = str | tuple[str, str]
+
+_FRESHNESS_HEALTH = {
+    Freshness.LIVE: Health.OK,
+    Freshness.STALE: Health.WARN,
+    Freshness.LOST: Health.CRITICAL,
+    Freshness.NEVER: Health.UNKNOWN,
+}
+
+
+class Line(Widget):
+    """One line that repaints only when its pieces change."""
+
+    DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
+
+    def __init__(self, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._pieces: tuple[Piece, ...] = ()
+
+    def say(self, pieces: Iterable[Piece]) -> None:
+        """Show these pieces: plain text, or (text, style token)."""
+        pieces = tuple(pieces)
+        if pieces != self._pieces:
+            self._pieces = pieces
+            self.refresh()
+
+    def render(self) -> Content:
+        return styled(self._pieces)
+
+
+class ClockLine(Line):
+    """The wall clock, as wide as it is, so that a tick repaints a dozen cells."""
+
+    DEFAULT_CSS = "ClockLine { width: auto; dock: right; }"
+
+    def on_mount(self) -> None:
+        self.set_interval(1, self.tick)
+
+    def tick(self) -> None:
+        """Show the time now; the zone stands here once and nowhere else."""
+        now: float = self.app.clock.now()  # type: ignore[attr-defined]
+        words = f" {clock_time(now)} "
+        wider = len(words) != sum(len(str(piece)) for piece in self._pieces)
+        self.say([(words, "header")])
+        if wider:
+            self.refresh(layout=True)
+
+
+def header_pieces(cluster: Cluster) -> list[Piece]:
+    """Cluster · region · kind · what it holds · who · READ-ONLY."""
+    config, facts, view = cluster.config, cluster.slurm.known_facts(), cluster.view
+    pieces: list[Piece] = [(f" {config.name} ", "production" if config.production else "bright")]
+    told = [config.region or "", cluster.kind.title if cluster.kind else ""]
+    if view.nodes is not None:
+        told.append(plural(len(view.nodes), "node"))
+    if view.gpus.total is not None:
+        told.append(f"GPUs {view.gpus.allocated}/{view.gpus.total}")
+    if view.queue is not None:
+        told.append(f"{view.queue.by_state.get('R', 0)} running {view.queue.by_state.get('PD', 0)} pending")
+    told.append(f"{facts.user}@{facts.hostname}" if facts else config.head)
+    pieces.append((" · ".join(word for word in told if word), "header"))
+    if cluster.read_only:
+        pieces += ["  ", (" READ-ONLY ", "armed")]
+    if cluster.pace.paused:
+        pieces += ["  ", ("PAUSED, p resumes", "warning")]
+    return pieces
+
+
+def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object) -> list[Piece]:
+    """Each source with its sign, its age, and the word when it is not live."""
+    pieces: list[Piece] = []
+    for state in states:
+        freshness = state.freshness(steady)
+        health = _FRESHNESS_HEALTH[freshness]
+        token = "" if health is Health.OK else STATE_TOKENS[health]
+        word = "" if freshness is Freshness.LIVE else f" {freshness.value}"
+        age = "" if freshness is Freshness.NEVER else f" {span(state.age_s(steady))}"
+        note = f" ({state.note})" if state.note else ""
+        pieces.append((f" {signs(app).states[health]} {state.name}{word}{age}{note} ", token))
+    return pieces
+
+
+def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list[Piece]:
+    """The worst problem in one line, and how many more there are; nothing at all when all is well."""
+    if not problems:
+        return []
+    worst = problems[0]
+    age = f" · {span(now - worst.since)}" if worst.since else ""
+    more = f"  +{len(problems) - 1} more" if len(problems) > 1 else ""
+    sign = signs(app).states[worst.health]
+    return [
+        (f" {sign} {worst.subject} ", STATE_TOKENS[worst.health]),
+        f"{worst.title}{age}",
+        (f"{more}", "dim"),
+        (f"  → {worst.next_step}" if worst.next_step else "", "dim"),
+    ]
+
+
+def key_pieces(scope: str) -> list[Piece]:
+    """The footer: the keys that matter in this scope, from the key table."""
+    pieces: list[Piece] = []
+    for key in KEYS:
+        if scope in key.footer:
+            pieces += [(f" {shown_keys(key.keys, most=1)} ", "accent"), f"{key.title} "]
+    return pieces

@@ -1,0 +1,71 @@
+"""A pane with one table: how the cluster's view gets into it, and what its table asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cockpit.cluster import Cluster
+from cockpit.models import Freshness
+from cockpit.sources.base import SourceKey
+from cockpit.words import span
+from screens.grid import Grid
+from screens.pane_spec import PaneSpec
+
+
+class TablePane(Grid[Any]):
+    """The grid of a PaneSpec; it shows the view it was last given and tells the age of what it shows."""
+
+    def __init__(self, spec: PaneSpec) -> None:
+        super().__init__(
+            spec.columns,
+            spec.key,
+            health=spec.health,
+            fields=spec.fields,
+            title=spec.id,
+            empty=spec.empty,
+            sort=spec.sort,
+            id=f"pane-{spec.id}",
+        )
+        self.spec = spec
+        self._shown: Sequence[Any] | None = None
+
+    def show_view(self, cluster: Cluster) -> None:
+        """Show the cluster as it is known now; rows that are the very same objects cost nothing."""
+        rows = self.spec.rows(cluster.view)
+        if rows is None:
+            self.set_waiting(waiting_words(cluster, self.spec.source))
+        elif rows is self._shown:
+            self.set_stale(stale_words(cluster, self.spec.source))
+            self.tick()
+        else:
+            self._shown = rows
+            self.show(rows, stale=stale_words(cluster, self.spec.source))
+
+    def show_age(self, cluster: Cluster) -> None:
+        """Show only how old the data are by now, or why there are none yet."""
+        if self._shown is None:
+            self.set_waiting(waiting_words(cluster, self.spec.source))
+        self.set_stale(stale_words(cluster, self.spec.source))
+
+    def copy_text(self, keys: Sequence[str]) -> str:
+        """What `y` copies for these rows, as one line."""
+        return self.spec.copied(keys)
+
+
+def stale_words(cluster: Cluster, source: SourceKey[Any]) -> str | None:
+    """`stale 34s` or `lost 5m` when the data of a source may no longer be trusted, else None."""
+    state, steady = cluster.store.state(source), cluster.clock.steady()
+    freshness = state.freshness(steady)
+    if freshness in (Freshness.LIVE, Freshness.NEVER):
+        return None
+    return f"{freshness.value} {span(state.age_s(steady))}"
+
+
+def waiting_words(cluster: Cluster, source: SourceKey[Any]) -> str:
+    """Why there is nothing to see yet: still reading, or the fault with its next step and the next try."""
+    state = cluster.store.state(source)
+    if state.error is None:
+        return f"reading from {cluster.config.head} …"
+    retry = "" if state.next_at is None else f" · next try in {span(state.next_at - cluster.clock.steady())}"
+    return f"{state.error.line()}{retry}"

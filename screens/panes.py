@@ -1,0 +1,46 @@
+"""The table of panes: what each shows and where it comes from."""
+
+from __future__ import annotations
+
+from cockpit import report
+from cockpit.cluster import Cluster
+from cockpit.formats.hostlist import fold
+from cockpit.sources.slurm import NODES, QUEUE
+from screens import queue_table
+from screens.node_table import NodeTable
+from screens.pane_spec import PaneSpec
+from screens.queue_table import QueueTable
+
+
+def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
+    """Every table pane of a cluster, in the order of their keys."""
+    nodes = NodeTable(lambda: cluster.view, cluster.head_now, cluster.origin)
+    queue = QueueTable(cluster.head_now)
+    return (
+        PaneSpec(
+            id="nodes",
+            source=NODES,
+            rows=lambda view: view.nodes,
+            key=lambda node: node.name,
+            health=lambda node: node.health,
+            columns=nodes.columns(),
+            fields=nodes.fields(),
+            record=lambda node: report.node_record(node, cluster.view.jobs_of_node.get(node.name, ())),
+            copied=fold,
+            empty="Slurm has no nodes",
+            sort="state",
+        ),
+        PaneSpec(
+            id="queue",
+            source=QUEUE,
+            rows=lambda view: view.queue.rows if view.queue else None,
+            key=lambda row: row.key,
+            health=queue_table.health,
+            columns=queue.columns(),
+            fields=queue.fields(),
+            record=report.queue_record,
+            copied=lambda keys: ",".join(key.rstrip("_") for key in keys),
+            empty="no jobs in the queue",
+            sort="state",
+        ),
+    )

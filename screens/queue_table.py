@@ -1,0 +1,156 @@
+"""The columns of the queue pane: pure functions from a queue row to a cell. Imports no Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cockpit.formats.job_states import job_state
+from cockpit.formats.reasons import explain_reason, is_stuck
+from cockpit.models import Health, QueueRow
+from cockpit.words import MISSING, count, moment, span
+from screens.grid_model import Cell, Column
+from themes import STATE_TOKENS
+
+_ORDER = {"R": 0, "CG": 1, "CF": 2, "S": 3, "PD": 4}
+_KIND_HEALTH = {"bad": Health.CRITICAL, "unknown": Health.UNKNOWN}
+_RUNS = frozenset({"R", "CG", "S"})
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTable:
+    """Columns and filter fields over queue rows; `now` is the time on the head's clock."""
+
+    now: Callable[[], float]
+
+    def columns(self) -> tuple[Column[QueueRow], ...]:
+        """Every column, in order; the narrowest screen keeps id, state, name, user and why or where."""
+        return (
+            Column("job", "job", label, lambda r: r.lead.job_id, 6, 22, down_first=True),
+            Column("state", "state", _state, _state_order, 7, 26, note="running first"),
+            Column("name", "name", lambda r: r.lead.name, lambda r: r.lead.name.casefold(), 8, 28, drop=2),
+            Column("user", "user", lambda r: r.lead.user, lambda r: r.lead.user, 4, 14, drop=1),
+            Column("queue", "queue", lambda r: ",".join(r.lead.partitions), lambda r: r.lead.partitions, 5, 16, drop=5),
+            Column("nodes", "nodes", _nodes, node_count, 5, 5, "right", 4, down_first=True),
+            Column("gpus", "gpus", _gpus, gpu_count, 4, 6, "right", 3, down_first=True),
+            Column("elapsed", "elapsed", self._elapsed, _started, 7, 7, "right", 6, live=True),
+            Column("left", "left", self._left, _ends, 6, 9, "right", 7, live=True, note="until its time limit"),
+            Column("where", "where or why", why_or_where, None, 14, 90),
+            Column("account", "account", lambda r: r.lead.account or MISSING, lambda r: r.lead.account, 6, 16, wide=True),
+            Column("qos", "qos", lambda r: r.lead.qos or MISSING, lambda r: r.lead.qos, 4, 14, wide=True),
+            Column("priority", "priority", lambda r: count(r.lead.priority), lambda r: r.lead.priority, 5, 10, "right",
+                   wide=True, down_first=True),
+            Column("submitted", "submitted", self._submitted, lambda r: r.lead.submitted_at, 5, 12, wide=True),
+            Column("starts", "may start", self._starts, _estimate, 5, 12, wide=True),
+            Column("cpus", "cpus", lambda r: count(r.lead.cpus), lambda r: r.lead.cpus, 4, 8, "right", wide=True),
+            Column("depends", "depends on", lambda r: r.lead.dependency or MISSING, None, 8, 30, wide=True),
+            Column("comment", "comment", lambda r: r.lead.comment or MISSING, None, 8, 60, wide=True),
+        )  # fmt: skip
+
+    def fields(self) -> Mapping[str, Callable[[QueueRow], str]]:
+        """What `field:value` in a filter may name."""
+        return {
+            "job": lambda r: f"{label(r)} {r.lead.job_id}",
+            "state": lambda r: " ".join(f"{code} {job_state(code).word}" for code, _ in r.tally),
+            "name": lambda r: r.lead.name,
+            "user": lambda r: r.lead.user,
+            "account": lambda r: r.lead.account,
+            "queue": lambda r: " ".join(r.lead.partitions),
+            "node": lambda r: " ".join(job.hostlist for job in r.jobs if job.hostlist),
+            "reason": lambda r: " ".join(job.reason for job in r.jobs if job.reason),
+            "gpu": lambda r: r.lead.gpu_type,
+            "qos": lambda r: r.lead.qos,
+            "comment": lambda r: r.lead.comment,
+        }
+
+    def _elapsed(self, row: QueueRow) -> Cell:
+        started = _started(row)
+        return "" if started is None else span(self.now() - started)
+
+    def _left(self, row: QueueRow) -> Cell:
+        if row.lead.state not in _RUNS:
+            return (row.lead.limit_word and span(row.lead.limit_s), "dim") if row.lead.limit_s else ""
+        ends = _ends(row)
+        if ends is None:
+            return "no limit" if row.lead.limit_word == "UNLIMITED" else MISSING
+        return span(ends - self.now())
+
+    def _submitted(self, row: QueueRow) -> Cell:
+        return moment(row.lead.submitted_at, self.now())
+
+    def _starts(self, row: QueueRow) -> Cell:
+        return moment(_estimate(row), self.now())
+
+
+def label(row: QueueRow) -> str:
+    """The id of the row as people type it."""
+    return f"{row.lead.array_job_id}_*" if row.key.endswith("_") else row.lead.label
+
+
+def health(row: QueueRow) -> Health:
+    """What deserves a look: failed states, and jobs that wait for something that will not come by itself."""
+    kind = job_state(row.lead.state).kind
+    if kind in _KIND_HEALTH:
+        return _KIND_HEALTH[kind]
+    if any(job.state == "PD" and job.reason and is_stuck(job.reason) for job in row.jobs):
+        return Health.WARN
+    return Health.OK
+
+
+def node_count(row: QueueRow) -> int | None:
+    """Nodes of the row: those held now, or what the waiting job asks for."""
+    counts = [job.node_count for job in row.jobs if job.state in _RUNS or len(row.jobs) == 1]
+    known = [number for number in counts if number is not None]
+    return sum(known) if known else None
+
+
+def gpu_count(row: QueueRow) -> int | None:
+    """GPUs of the row in the same sense; None when Slurm's text does not tell them."""
+    counts = [job.gpus for job in row.jobs if job.state in _RUNS or len(row.jobs) == 1]
+    return sum(number or 0 for number in counts) if counts and None not in counts else None
+
+
+def why_or_where(row: QueueRow) -> Cell:
+    """Where a job runs, or why it does not."""
+    lead = row.lead
+    if lead.hostlist:
+        return ",".join(dict.fromkeys(job.hostlist for job in row.jobs if job.hostlist))
+    if not lead.reason:
+        return ""
+    told = explain_reason(lead.reason)
+    return " · ".join(f"{one.code}: {one.title}" if one.title != one.code else one.code for one in told)
+
+
+def _state(row: QueueRow) -> Cell:
+    found = health(row)
+    folded = row.key.endswith("_")  # an array: Slurm's short codes, so that the tally fits
+    text = (
+        "  ".join(f"{code} {tasks}" for code, tasks in row.tally)
+        if folded
+        else job_state(row.lead.state).word
+    )
+    return text, "" if found is Health.OK else STATE_TOKENS[found]
+
+
+def _state_order(row: QueueRow) -> tuple[int, float]:
+    return _ORDER.get(row.lead.state, 9), -(row.lead.started_at or row.lead.submitted_at or 0)
+
+
+def _nodes(row: QueueRow) -> Cell:
+    return count(node_count(row))
+
+
+def _gpus(row: QueueRow) -> Cell:
+    return count(gpu_count(row))
+
+
+def _started(row: QueueRow) -> float | None:
+    return row.lead.started_at if row.lead.state in _RUNS else None
+
+
+def _ends(row: QueueRow) -> float | None:
+    return row.lead.ends_at if row.lead.state in _RUNS and row.lead.limit_word != "UNLIMITED" else None
+
+
+def _estimate(row: QueueRow) -> float | None:
+    return row.lead.started_at if row.lead.state == "PD" else None

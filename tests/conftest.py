@@ -1,0 +1,96 @@
+"""Shared fixtures, and one line at the end that says whether the real cluster was tested."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.rig import Rig
+
+
+@pytest.fixture(scope="session")
+def rig() -> Iterator[Rig]:
+    """A running Slurm cluster, shared by all tests that ask for it; settle() runs between them."""
+    from tests.rig import Rig
+
+    cluster = Rig()
+    try:
+        yield cluster.up()
+    finally:
+        cluster.down()
+
+
+@pytest.fixture(autouse=True)
+def _settled_rig(request: pytest.FixtureRequest) -> Iterator[None]:
+    cluster: Rig | None = request.getfixturevalue("rig") if "rig" in request.fixturenames else None
+    yield
+    if cluster is not None:
+        cluster.settle()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "rig" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.rig)
+        if item.get_closest_marker("rig") is not None:
+            # One worker runs them all, so that the cluster is started once.
+            item.add_marker(pytest.mark.xdist_group("rig"))
+            item.user_properties.append(("rig", True))
+
+
+@functools.cache
+def _uses_rig(module: Path) -> bool:
+    return re.search(r"\brig: Rig\b|mark\.rig\b", module.read_text(encoding="utf-8")) is not None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
+
+    def group(nodeid: str) -> str:
+        module = config.rootpath / nodeid.partition("::")[0]
+        return "rig" if _uses_rig(module) else str(by_mark(nodeid))
+
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    # With pytest 9.2 xdist 3.8 can no longer write a test's group into its id, and ids are all that a scheduler
+    # is given, hence the look at the module's source.
+    scheduler = LoadGroupScheduling(config, log)
+    by_mark = scheduler._split_scope
+    scheduler._split_scope = group
+    return scheduler
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("rig") is not None:
+        from tests.rig.require import missing
+
+        if (reason := missing()) is not None:
+            pytest.skip(reason)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    ran: set[str] = set()
+    left_out: dict[str, str] = {}
+    for outcome in ("passed", "failed", "error", "xfailed", "xpassed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            if ("rig", True) not in (tuple(pair) for pair in getattr(report, "user_properties", ())):
+                continue
+            if outcome == "skipped":
+                left_out[report.nodeid] = str(report.longrepr[2]).removeprefix("Skipped: ")
+            else:
+                ran.add(report.nodeid)
+    line = f"rig tests: {len(ran)} ran, {len(left_out)} left out"
+    if left_out:
+        line += ": " + "; ".join(sorted(set(left_out.values())))
+    elif not ran:
+        line = "rig tests: none selected"
+    terminalreporter.write_line(line)
