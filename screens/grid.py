@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, TypeAlias
 
 from textual.binding import Binding, BindingType
 
@@ -40,11 +40,11 @@ class Grid(GridMouse[R], Generic[R], can_focus=True):
         Binding("escape", "back", "back", show=False, id="app.back"),
     ]
 
-    Opened = messages.Opened
-    CursorMoved = messages.CursorMoved
-    MarksChanged = messages.MarksChanged
-    ViewChanged = messages.ViewChanged
-    FilterRequested = messages.FilterRequested
-    CopyRequested = messages.CopyRequested
-    ExportRequested = messages.ExportRequested
-    ZoomRequested = messages.ZoomRequested
+    Opened: TypeAlias = messages.Opened
+    CursorMoved: TypeAlias = messages.CursorMoved
+    MarksChanged: TypeAlias = messages.MarksChanged
+    ViewChanged: TypeAlias = messages.ViewChanged
+    FilterRequested: TypeAlias = messages.FilterRequested
+    CopyRequested: TypeAlias = messages.CopyRequested
+    ExportRequested: TypeAlias = messages.ExportRequested
+    ZoomRequested: TypeAlias = messages.ZoomRequested

@@ -79,7 +79,7 @@ def _want(column: Column[Any], wanted: Mapping[str, int]) -> int:
 
 
 def _drop(columns: list[Column[Any]], room: int, gap: int) -> list[Column[Any]]:
-    """Leave out droppable columns but the first, highest `drop` first, rightmost among equals, until all fit."""
+    """Leave out columns, never the first: highest `drop` first, rightmost among equals, until all fit."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.width for column in kept) + gap * (len(kept) - 1) > room:
         place = max(range(1, len(kept)), key=lambda i: (kept[i].drop, i))

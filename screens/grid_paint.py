@@ -21,8 +21,8 @@ Pieces = Iterable["tuple[str, str]"]
 FRAME_TOKENS = ("mark", "bright", "accent", "rule")
 
 
-# Flags and skin tones take another width in each terminal, which would shift the rest of the line: flags become
-# their two letters, skin tones a dot.
+# Flags and skin tones take another width in each terminal, which would shift the rest of the line:
+# flags become their two letters, skin tones a dot.
 _UNSTEADY = {0x1F1E6 + n: chr(ord("A") + n) for n in range(26)} | dict.fromkeys(range(0x1F3FB, 0x1F400), "·")
 
 

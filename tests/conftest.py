@@ -59,8 +59,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     if config.getvalue("dist") != "loadgroup":
         return None
-    # With pytest 9.2 xdist 3.8 can no longer write a test's group into its id, and ids are all that a scheduler
-    # is given, hence the look at the module's source.
+    # With pytest 9.2 xdist 3.8 can no longer write a test's group into its id, and ids are all that a
+    # scheduler is given, hence the look at the module's source.
     scheduler = LoadGroupScheduling(config, log)
     by_mark = scheduler._split_scope
     scheduler._split_scope = group

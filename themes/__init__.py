@@ -20,8 +20,20 @@ if TYPE_CHECKING:
     from textual.theme import Theme
 
 __all__ = [
-    *("ASCII", "DEFAULT", "STATE_TOKENS", "STYLESHEET", "THEMES", "TOKENS", "UNICODE", "WORDS", "Signs"),
-    *("choose", "signs", "theme", "token_styles", "variable"),
+    "ASCII",
+    "DEFAULT",
+    "STATE_TOKENS",
+    "STYLESHEET",
+    "THEMES",
+    "TOKENS",
+    "UNICODE",
+    "WORDS",
+    "Signs",
+    "choose",
+    "signs",
+    "theme",
+    "token_styles",
+    "variable",
 ]
 
 FOLDER = Path(__file__).parent

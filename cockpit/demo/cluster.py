@@ -7,6 +7,7 @@ import resource
 import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,6 +67,7 @@ class DemoCluster:
         self.folder: Path | None = None
         self._server: DemoServer | None = None
         self._stubs: stubs.StubServer | None = None
+        self._remove: weakref.finalize[..., DemoCluster] | None = None
 
     @property
     def port(self) -> int:
@@ -80,6 +82,8 @@ class DemoCluster:
             raise RuntimeError("the demo cluster is started already")
         _allow_open_files(_FILES_PER_NODE * len(self.sim.nodes))
         folder = self.folder = Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
+        # Also when the program ends without stop(): a private key must not lie about.
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         try:
             stubs.install(folder / "bin", folder / "stubs.sock")
             self._stubs = stubs.StubServer(self.sim, folder / "stubs.sock")
@@ -122,8 +126,8 @@ class DemoCluster:
             self._server.stop()
         if self._stubs is not None:
             self._stubs.stop()
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self._remove is not None:
+            self._remove()
         self.folder = self._server = self._stubs = None
 
     def __enter__(self) -> Path:

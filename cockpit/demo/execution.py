@@ -19,6 +19,7 @@ from cockpit.demo.commands import interpret
 from cockpit.demo.programs.registry import run
 from cockpit.demo.programs.table import Answer
 from cockpit.demo.sim import Simulation
+from cockpit.demo.terminal import Terminal
 
 _CHUNK = 65_536
 _LOOK_EVERY_S = 0.2
@@ -45,15 +46,18 @@ class Machine:
             "DEMO_HOST": self.name,
         }
 
-    def execute(self, channel: Channel, line: str) -> None:
-        """Run a command line to its end on a channel, send its exit status and close the channel."""
+    def execute(self, channel: Channel, line: str, terminal: Terminal | None = None) -> None:
+        """Run a command line ("" is a login shell) to its end, send its exit status and close the channel."""
         try:
             call = interpret(line, self.environment())
-            if call is not None:
+            if terminal is None and call is not None:
                 _send_answer(channel, run(self.sim, call.argv, call.env, self.name))
+                return
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if terminal is None:
+                _Subprocess(channel, line or "exec /bin/sh", self.environment(), self.home).run()
             else:
-                self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _Subprocess(channel, line, self.environment(), self.home).run()
+                terminal.run(channel, line, self.environment(), self.home)
         except (OSError, EOFError, SSHException):
             pass  # the channel or its connection is gone; there is nobody left to tell
         finally:

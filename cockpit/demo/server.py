@@ -7,6 +7,7 @@ server that runs right on the forwarded channel. Nothing but 127.0.0.1 is listen
 from __future__ import annotations
 
 import contextlib
+import logging
 import selectors
 import socket
 import threading
@@ -25,9 +26,28 @@ from paramiko.common import (
 )
 
 from cockpit.demo.execution import Machine
+from cockpit.demo.terminal import Terminal
 
 USER = "demo"
 _STOP_WITHIN_S = 3.0
+_LOG = "cockpit.demo.ssh"
+# A client that goes away is no event; without a handler logging would write on the user's terminal.
+logging.getLogger(_LOG).addHandler(logging.NullHandler())
+logging.getLogger(_LOG).propagate = False
+
+
+class _QuietChannel:
+    """A forwarded channel as a transport's socket; closing it does not mind that the connection is gone."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+            self._channel.close()
 
 
 class DemoTransport(paramiko.Transport):
@@ -38,7 +58,9 @@ class DemoTransport(paramiko.Transport):
     """
 
     def __init__(self, sock: Any, on_channel: Callable[[paramiko.Channel], None]) -> None:
-        super().__init__(sock)
+        quiet: Any = _QuietChannel(sock) if isinstance(sock, paramiko.Channel) else sock
+        super().__init__(quiet)
+        self.set_log_channel(_LOG)
         self.ready: list[Callable[[], None]] = []
         self._on_channel = on_channel
         self._channel_handler_table = {
@@ -64,6 +86,7 @@ class _Login(paramiko.ServerInterface):
         self._forwards: dict[int, Machine] = {}
         # paramiko itself holds channels weakly; these are open and have no command yet.
         self._waiting: dict[int, paramiko.Channel] = {}
+        self._terminals: dict[int, Terminal] = {}
         self.transport: DemoTransport | None = None
 
     def get_allowed_auths(self, username: str) -> str:
@@ -98,8 +121,30 @@ class _Login(paramiko.ServerInterface):
         return self._start(channel, line)
 
     def check_channel_shell_request(self, channel: paramiko.Channel) -> bool:
-        # Without a terminal a login shell reads its commands from standard input, as sshd's would.
-        return self._start(channel, "exec /bin/sh")
+        return self._start(channel, "")
+
+    def check_channel_pty_request(
+        self,
+        channel: paramiko.Channel,
+        term: bytes,
+        width: int,
+        height: int,
+        pixelwidth: int,
+        pixelheight: int,
+        modes: bytes,
+    ) -> bool:
+        if channel.get_id() in self._terminals:
+            return False
+        self._terminals[channel.get_id()] = Terminal(term.decode("ascii", "replace"), width, height)
+        return True
+
+    def check_channel_window_change_request(
+        self, channel: paramiko.Channel, width: int, height: int, pixelwidth: int, pixelheight: int
+    ) -> bool:
+        terminal = self._terminals.get(channel.get_id())
+        if terminal is not None:
+            terminal.resize(width, height)
+        return terminal is not None
 
     def check_channel_env_request(self, channel: paramiko.Channel, name: bytes, value: bytes) -> bool:
         return False
@@ -108,7 +153,10 @@ class _Login(paramiko.ServerInterface):
         if self.transport is None:
             return False
         self._waiting.pop(channel.get_id(), None)
-        self.transport.ready.append(lambda: self._server.spawn(self._machine, channel, line))
+        terminal = self._terminals.get(channel.get_id())
+        self.transport.ready.append(
+            lambda: self._server.spawn(lambda: self._machine.execute(channel, line, terminal))
+        )
         return True
 
 
@@ -163,15 +211,15 @@ class DemoServer:
         except (OSError, EOFError, paramiko.SSHException):
             sock.close()
 
-    def spawn(self, machine: Machine, channel: paramiko.Channel, line: str) -> None:
-        """Run a command line on a thread of its own."""
+    def spawn(self, run: Callable[[], None]) -> None:
+        """Run a command on a thread of its own, unless everything is being stopped."""
 
         def work() -> None:
-            machine.execute(channel, line)
+            run()
             with self._lock:
                 self._workers.discard(threading.current_thread())
 
-        worker = threading.Thread(target=work, name=f"demo-exec-{machine.name}", daemon=True)
+        worker = threading.Thread(target=work, name="demo-exec", daemon=True)
         with self._lock:
             if self._stopping:
                 return

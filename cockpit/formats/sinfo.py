@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from sys import intern
 
-from cockpit.formats.gres import gpus_of, memory_mib, number, parse_gres
+from cockpit.formats.gres import Gpus, gpus_of, memory_mib, number, parse_gres
 from cockpit.formats.node_state import judge, parse_state
 from cockpit.formats.records import format_args, split_fields, split_records
 from cockpit.formats.times import instant
-from cockpit.models import Node, NodesReading, Partition
+from cockpit.models import Gres, Node, NodesReading, Partition
 from cockpit.text import printable
 
 # Name, queue and its availability first, since the rows of one node differ only there; free text last. These
@@ -84,13 +85,12 @@ def _availability(rows: Sequence[bytes], fields: tuple[str, ...]) -> dict[str, s
 
 def _node(rows: Sequence[bytes], fields: tuple[str, ...]) -> Node:
     """One node from its rows, which tell the same but for the queue."""
-    read = [_row(row, fields) for row in rows]
-    row = read[0]
+    row = _row(rows[0], fields)
     reason = _word(row.get("Reason", ""))
     state = parse_state(row.get("StateComplete") or row.get("StateLong", ""))
     word, health = judge(state, reason)
-    gres, used = parse_gres(row.get("Gres", "")), parse_gres(row.get("GresUsed", ""))
-    total, in_use = gpus_of(gres), gpus_of(used)
+    gres, total = _resources(row.get("Gres", ""))
+    used, in_use = _resources(row.get("GresUsed", ""))
     cpus = row.get("CPUsState", "").split("/")  # allocated, idle, other, total
     free_mib = memory_mib(row.get("FreeMem", ""))
     return Node(
@@ -98,7 +98,7 @@ def _node(rows: Sequence[bytes], fields: tuple[str, ...]) -> Node:
         state=state,
         word=word,
         health=health,
-        partitions=tuple(dict.fromkeys(name for r in read if (name := _word(r.get("PartitionName", ""))))),
+        partitions=_queues(rows, fields),
         gres=gres,
         gres_used=used,
         gpus_total=total.count,
@@ -123,6 +123,21 @@ def _node(rows: Sequence[bytes], fields: tuple[str, ...]) -> Node:
         comment=_word(row.get("Comment", "")),
         extra=_word(row.get("Extra", "")),
     )
+
+
+def _queues(rows: Sequence[bytes], fields: tuple[str, ...]) -> tuple[str, ...]:
+    if "PartitionName" not in fields:
+        return ()
+    at = fields.index("PartitionName")
+    names = (_word(row.split(b"\x1f", at + 1)[at].decode("utf-8", "replace")) for row in rows)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+@lru_cache(maxsize=4096)
+def _resources(text: str) -> tuple[tuple[Gres, ...], Gpus]:
+    # Thousands of nodes share a few dozen of these texts.
+    gres = parse_gres(text)
+    return gres, gpus_of(gres)
 
 
 def _row(row: bytes, fields: tuple[str, ...]) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 REMOTE_KILL_AFTER_S = 2
+_UNQUOTABLE = "\n!\\"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class LineStream(Protocol):
 
 
 class Host(Protocol):
-    """One machine. Every method ends within its deadline and raises FaultError with the reason if it cannot."""
+    """One machine. Every method ends within its deadline, or raises FaultError with the reason."""
 
     @property
     def name(self) -> str: ...
@@ -103,4 +104,9 @@ def command_line(
         words.append("env")
         words += [word for name in unset for word in ("-u", name)]
         words += [f"{name}={value}" for name, value in (env or {}).items()]
-    return shlex.join([*words, *argv])
+    line = shlex.join([*words, *argv])
+    if not any(char in line for char in _UNQUOTABLE):
+        return line
+    # csh has no way to quote a newline or an exclamation mark, fish reads backslashes even in quotes.
+    escaped = "".join(f"\\0{ord(char):03o}" if char in _UNQUOTABLE else char for char in line)
+    return shlex.join(["sh", "-c", 'eval "exec $(printf %b "$0")"', escaped])

@@ -19,6 +19,7 @@ from cockpit.hosts.ssh_target import SshTarget
 from cockpit.hosts.transport import Transport
 from cockpit.hosts.wire import Wire, spawn
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.text import printable
 
 # sshd allows 10 sessions on a connection (MaxSessions). Two are left for those that sshd still counts after
 # we gave them up; streams may not take them all, or no command would ever run.
@@ -89,7 +90,8 @@ class Connection:
 
     def lost(self) -> FaultError:
         """The fault of a call that was in flight when the connection ended."""
-        why = f"the connection was lost ({self.wire.lost_why or 'closed by the other side'})"
+        words = self.wire.lost_why or printable(self.transport.parting_words)
+        why = f"the connection was lost ({words or 'closed by the other side'})"
         return FaultError(Fault(FaultKind.UNREACHABLE, what_of(self.target), why))
 
     def enter(self) -> None:

@@ -50,6 +50,8 @@ class _AgentSocket(AgentSSH):
 class Publishes(Protocol):
     """The part of a transport that authentication needs."""
 
+    parting_words: str
+
     def auth_publickey(self, username: str, key: paramiko.PKey) -> list[str]: ...
     def auth_none(self, username: str) -> list[str]: ...
     def is_active(self) -> bool: ...
@@ -183,6 +185,10 @@ class Login:
         return None
 
     def _refused(self, transport: Publishes) -> FaultError:
+        said = printable(transport.parting_words)
+        if not transport.is_active() and "authentication" not in said.lower():
+            why = f"the connection was lost during the login ({said or 'without a word'})"
+            return self._fault(FaultKind.UNREACHABLE, why, "look at sshd's log on that machine")
         parts = [f"login as {printable(self.target.user)!r} was refused"]
         if self.offered:
             parts.append(f"offered: {', '.join(self.offered)}")
@@ -193,8 +199,8 @@ class Login:
         parts += [self.agent_note] if self.agent_note else []
         if self.methods:
             parts.append(f"the server takes {', '.join(printable(name) for name in self.methods)}")
-        if len(self.offered) > 1 and not transport.is_active():
-            parts.append("it gave up after too many keys (MaxAuthTries)")
+        if said:
+            parts.append(f"it ended with {said!r} (MaxAuthTries)")
         banner = transport.get_banner()
         if banner:
             parts.append(f"it says: {printable(banner[:200].strip())}")

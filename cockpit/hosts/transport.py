@@ -79,6 +79,7 @@ class Transport(paramiko.Transport):
     def __init__(self, wire: Wire, *, compress: bool) -> None:
         super().__init__(wire)  # type: ignore[arg-type]
         self.wire = wire
+        self.parting_words = ""
         options = self.get_security_options()
         options.ciphers = CIPHERS
         options.digests = MACS
@@ -94,6 +95,14 @@ class Transport(paramiko.Transport):
         self._pinged_at = 0.0
         proxy = weakref.proxy(self)
         self.packetizer.set_keepalive(min(1.0, every_s / 2), lambda: proxy._pulse())
+
+    def _parse_disconnect(self, message: Any) -> None:
+        """Keep the server's parting words, which paramiko only logs."""
+        start = message.packet.tell()
+        message.get_int()
+        self.parting_words = message.get_text()
+        message.packet.seek(start)
+        super()._parse_disconnect(message)  # type: ignore[misc]
 
     def _pulse(self) -> None:
         now = time.monotonic()

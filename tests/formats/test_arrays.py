@@ -33,9 +33,10 @@ def test_count_tasks(text: str, count: int) -> None:
     assert count_tasks(text) == count
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 300), st.integers(1, 9)), min_size=1, max_size=20)
-)
+RANGES = st.tuples(st.integers(0, 5000), st.integers(0, 300), st.integers(1, 9))
+
+
+@given(st.lists(RANGES, min_size=1, max_size=20))
 def test_count_tasks_counts_what_it_names(ranges: list[tuple[int, int, int]]) -> None:
     text = ",".join(f"{low}-{low + span}:{step}" for low, span, step in ranges) + "%4"
     assert count_tasks(text) == sum(len(range(low, low + span + 1, step)) for low, span, step in ranges)

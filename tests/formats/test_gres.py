@@ -114,9 +114,10 @@ TYPES = st.text(alphabet="abh019_-.", min_size=1, max_size=12).filter(lambda tex
 INDICES = st.sets(st.integers(0, 15), min_size=1, max_size=8)
 
 
-@given(
-    st.dictionaries(TYPES, INDICES, min_size=1, max_size=4), st.sampled_from(["gpu", "gres/gpu", "gres:gpu"])
-)
+USED = st.dictionaries(TYPES, INDICES, min_size=1, max_size=4)
+
+
+@given(USED, st.sampled_from(["gpu", "gres/gpu", "gres:gpu"]))
 def test_whatever_is_written_is_read_back(used: dict[str, set[int]], name: str) -> None:
     items = [f"{name}:{kind}:{len(at)}(IDX:{','.join(map(str, sorted(at)))})" for kind, at in used.items()]
     gpus = gpus_of(parse_gres(",".join(items)))

@@ -3,20 +3,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.catalog.reader import load
-from cockpit.formats.reasons import explain_reason
+from cockpit.formats.reasons import explain_reason, is_stuck
 
 DOWN = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 CODES = """
-    Priority Resources BeginTime Dependency DependencyNeverSatisfied JobArrayTaskLimit JobHeldUser JobHeldAdmin
-    JobHoldMaxRequeue PartitionDown PartitionInactive PartitionTimeLimit PartitionNodeLimit PartitionConfig
+    Priority Resources BeginTime Dependency DependencyNeverSatisfied JobArrayTaskLimit JobHeldUser
+    JobHeldAdmin JobHoldMaxRequeue PartitionDown PartitionInactive PartitionTimeLimit PartitionNodeLimit
+    PartitionConfig
     BadConstraints Constraints Reservation ReservationDeleted ReservationInvalid Licenses AssocGrpGRES
     AssocGrpCpuLimit AssocGrpNodeLimit AssocGrpJobsLimit AssocGrpMemLimit AssocGrpCPUMinutesLimit
     AssocMaxJobsLimit AssocMaxNodePerJobLimit QOSMaxGRESPerUser QOSGrpGRES QOSMaxJobsPerUserLimit
     QOSMaxNodePerUserLimit QOSMaxWallDurationPerJobLimit QOSMinGRES QOSUsageThreshold QOSNotAllowed InvalidQOS
     MaxGRESPerAccount MaxJobsPerAccount InvalidAccount AccountNotAllowed AccountingPolicy Prolog Cleaning
     MaxPoweredUpNodes MpiPortsBusy NvidiaImexChannels NodeDown SystemFailure JobLaunchFailure NonZeroExitCode
-    RaisedSignal TimeLimit OutOfMemory InactiveLimit DeadLine SchedDefer FedJobLock BurstBufferStageIn FrontEndDown
-    PowerNotAvail PowerReserved ReqNodeNotAvail
+    RaisedSignal TimeLimit OutOfMemory InactiveLimit DeadLine SchedDefer FedJobLock BurstBufferStageIn
+    FrontEndDown PowerNotAvail PowerReserved ReqNodeNotAvail
 """
 
 
@@ -77,6 +78,23 @@ def test_reasons_that_squeue_merged_are_explained_one_by_one() -> None:
 @pytest.mark.parametrize("reason", ["", "None", "(null)", "  "])
 def test_no_reason(reason: str) -> None:
     assert explain_reason(reason) == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "stuck"),
+    [
+        ("DependencyNeverSatisfied", True),
+        ("job_requeued_in_held_state", True),
+        ("JobArrayTaskLimit,PartitionTimeLimit", True),
+        ("PartitionTimeLimit", True),
+        ("Priority", False),
+        ("Resources", False),
+        ("FluxCapacitorCold", False),
+        ("", False),
+    ],
+)
+def test_which_reasons_do_not_go_away_by_themselves(reason: str, stuck: bool) -> None:
+    assert is_stuck(reason) is stuck
 
 
 def test_an_unknown_reason_is_told_verbatim() -> None:

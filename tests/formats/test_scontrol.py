@@ -23,9 +23,11 @@ CgroupPlugin            = autodetect
 Slurmctld(primary) at head is UP
 """
 PARTITIONS = b"""\
-PartitionName=gpu AllowGroups=ALL Default=YES Hidden=NO MaxTime=UNLIMITED Nodes=gpu-dy-p5-[1-8],gpu-st-p5-[1-8] \
-State=UP TotalCPUs=3072 TotalNodes=16 JobDefaults=(null) TRES=cpu=3072,mem=31250G,node=16
-PartitionName=old AllowGroups=ALL Default=NO Hidden=YES MaxTime=12:00:00 Nodes=(null) State=INACTIVE TotalNodes=0
+PartitionName=gpu AllowGroups=ALL Default=YES Hidden=NO MaxTime=UNLIMITED \
+Nodes=gpu-dy-p5-[1-8],gpu-st-p5-[1-8] State=UP TotalCPUs=3072 TotalNodes=16 \
+JobDefaults=(null) TRES=cpu=3072,mem=31250G,node=16
+PartitionName=old AllowGroups=ALL Default=NO Hidden=YES MaxTime=12:00:00 Nodes=(null) State=INACTIVE \
+TotalNodes=0
 """
 
 

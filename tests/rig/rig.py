@@ -24,6 +24,7 @@ from tests.rig.require import SEARCH, missing
 from tests.rig.spec import HEAD, Spec
 
 PREFIX = "cockpit-rig-"
+STARTING_S = 60  # so long a rig may have files and no process yet
 UNSHARE = ("unshare", "-m", "-p", "-f", "--mount-proc", "--kill-child")
 # Where to look when something does not come up.
 HEAD_DAEMONS = ("sshd", "munged", "slurmctld")
@@ -63,17 +64,17 @@ class Rig(Machines):
         _sweep()
         self._fresh_state()
         claimed = claim.claim()
+        self.layout = replace(self.layout, instance=claimed.instance)
         try:
-            self.layout = replace(self.layout, instance=claimed.instance)
-            files.write_all(self.layout)
-            self._save()
-            process = self._process = self._spawn(claimed.fd)
-        finally:
-            os.close(claimed.fd)
-        try:
+            try:
+                self._save()
+                files.write_all(self.layout)
+                process = self._process = self._spawn(claimed.fd)
+            finally:
+                os.close(claimed.fd)
             self._bring_up(time.monotonic() + timeout_s)
         except BaseException:
-            self._end()
+            self._end()  # the files stay, for whoever looks for the reason
             raise
         if detach and process.stdin is not None:
             process.stdin.write(b"detach\n")
@@ -274,13 +275,14 @@ class Rig(Machines):
 
 
 def _sweep() -> None:
-    """Remove the files of rigs whose supervisor was killed outright; their processes are gone by then."""
+    """Remove the files of rigs that were killed so hard that they could not; their processes are gone."""
     for saved in Path("/tmp").glob(f"{PREFIX}*/rig.json"):
         try:
-            old = Rig.attach(saved.parent)
+            old, saved_at = Rig.attach(saved.parent), saved.stat().st_mtime
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if old._root is not None and not old.running:
+        starting = old._root is None and time.time() - saved_at < STARTING_S
+        if not old.running and not starting:
             old.down()
 
 

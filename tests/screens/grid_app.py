@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from textual.app import App, ComposeResult
+from textual.geometry import Region
+from textual.message import Message
+
 import themes
 from cockpit.models import Health
 from screens.filter_bar import FilterBar
 from screens.grid import Column, Grid
-from textual.app import App, ComposeResult
-from textual.geometry import Region
-from textual.message import Message
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,15 @@ def node_rows(count: int, **changes: Any) -> list[Row]:
     return [replace(Row(f"n{i:03d}", load=float(i)), **changes) for i in range(count)]
 
 
+def _state(row: Row) -> tuple[str, str]:
+    return row.state, "warning" if row.state == "down" else ""
+
+
 COLUMNS: tuple[Column[Row], ...] = (
     Column("name", "node", lambda r: r.name, lambda r: r.name, width=4, max_width=12),
-    Column("state", "state", lambda r: (r.state, "warning") if r.state == "down" else r.state, lambda r: r.state, 5, 10),
-    Column("load", "load", lambda r: "–" if r.load is None else f"{r.load:.1f}", lambda r: r.load, 5, 8, "right",
-           down_first=True),
+    Column("state", "state", _state, lambda r: r.state, 5),
+    Column("load", "load", lambda r: "–" if r.load is None else f"{r.load:.1f}", lambda r: r.load, 5,
+           align="right", down_first=True),
     Column("note", "note", lambda r: r.note, None, 6, 30, drop=1),
     Column("extra", "extra", lambda r: f"x{r.name}", None, 8, 20, wide=True),
 )  # fmt: skip
@@ -82,7 +87,13 @@ class GridApp(App[None]):
         self.rows = rows
         self.messages: list[Message] = []
         self.grid = CountingGrid(
-            columns, lambda r: r.name, health=lambda r: r.health, fields=FIELDS, title=title, empty="no nodes", id="grid"
+            columns,
+            lambda r: r.name,
+            health=lambda r: r.health,
+            fields=FIELDS,
+            title=title,
+            empty="no nodes",
+            id="grid",
         )
 
     def compose(self) -> ComposeResult:
@@ -102,4 +113,4 @@ class GridApp(App[None]):
 
     def heard(self, kind: type[Message]) -> list[Any]:
         """The messages of one kind that the grid sent, oldest first."""
-        return [message for message in self.messages if type(message) is kind]
+        return list(dict.fromkeys(message for message in self.messages if type(message) is kind))

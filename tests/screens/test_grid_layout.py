@@ -30,7 +30,8 @@ def ids(layout: Layout) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("width", "shown", "dropped"), [(200, "abcd", 1), (54, "abcd", 1), (52, "abd", 2), (42, "abd", 2), (41, "ad", 3), (25, "a", 4)]
+    ("width", "shown", "dropped"),
+    [(200, "abcd", 1), (54, "abcd", 1), (52, "abd", 2), (42, "abd", 2), (41, "ad", 3), (25, "a", 4)],
 )
 def test_the_highest_drop_goes_first(width: int, shown: str, dropped: int) -> None:
     layout = arrange(COLUMNS, {}, width)
@@ -65,7 +66,11 @@ def test_scarce_room_meets_small_wishes_first() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 30), st.integers(0, 60), st.integers(0, 3), st.booleans()), min_size=1, max_size=12),
+    st.lists(
+        st.tuples(st.integers(1, 30), st.integers(0, 60), st.integers(0, 3), st.booleans()),
+        min_size=1,
+        max_size=12,
+    ),
     st.integers(1, 220),
     st.integers(0, 12),
     st.booleans(),
@@ -73,7 +78,10 @@ def test_scarce_room_meets_small_wishes_first() -> None:
 def test_nothing_reaches_over_the_edge_or_overlaps(
     specs: list[tuple[int, int, int, bool]], width: int, skip: int, wide: bool
 ) -> None:
-    columns = [column(f"c{i}", w, w + more, drop, is_wide and i > 0) for i, (w, more, drop, is_wide) in enumerate(specs)]
+    columns = [
+        column(f"c{i}", w, w + more, drop, is_wide and i > 0)
+        for i, (w, more, drop, is_wide) in enumerate(specs)
+    ]
     layout = arrange(columns, {c.id: c.max_width for c in columns}, width, margin=2, wide=wide, skip=skip)
     assert layout.slots[0].column.id == "c0"
     end = 0
@@ -85,7 +93,17 @@ def test_nothing_reaches_over_the_edge_or_overlaps(
     assert whole in (len(columns), len(columns) + 1)  # one column may be both seen and cut off
 
 
-TEXTS = ["plain", "日本語ジョブ", "e\u0301a\u0300", "🔥🔥🔥", "a\x1b[31mb", "👍🏽🇩🇪", "", "mixed 語 text", "\u200b\u202e\n\t"]
+TEXTS = [
+    "plain",
+    "日本語ジョブ",
+    "e\u0301a\u0300",
+    "🔥🔥🔥",
+    "a\x1b[31mb",
+    "👍🏽🇩🇪",
+    "",
+    "mixed 語 text",
+    "\u200b\u202e\n\t",
+]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -110,7 +110,8 @@ def test_at_the_top_the_cursor_row_is_never_pushed_off_the_screen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "heir"), [({12}, "n013"), ({12, 13, 14}, "n015"), (set(range(12, 30)), "n011"), (set(range(1, 30)), "n000")]
+    ("gone", "heir"),
+    [({12}, "n013"), ({12, 13, 14}, "n015"), (set(range(12, 30)), "n011"), (set(range(1, 30)), "n000")],
 )
 def test_a_removed_row_hands_the_cursor_to_the_one_in_its_place(gone: set[int], heir: str) -> None:
     rows = node_rows(30)
@@ -160,7 +161,9 @@ def test_range_spans_in_both_directions_and_ends_when_its_row_goes() -> None:
     assert state.anchor is None
 
 
-@given(st.lists(st.tuples(st.sampled_from(["move", "page", "scroll", "resize", "rows"]), st.integers(-40, 40))))
+@given(
+    st.lists(st.tuples(st.sampled_from(["move", "page", "scroll", "resize", "rows"]), st.integers(-40, 40)))
+)
 def test_cursor_is_always_a_row_on_screen(steps: list[tuple[str, int]]) -> None:
     state = state_at(0, node_rows(20))
     for what, amount in steps:

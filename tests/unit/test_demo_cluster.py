@@ -125,6 +125,16 @@ def test_module_serves_until_told_to_stop(way: str) -> None:
     assert not config.parent.exists()
 
 
+def test_folder_is_removed_even_when_nobody_stops_it() -> None:
+    code = "from cockpit.demo.cluster import DemoCluster; demo = DemoCluster(2); print(demo.start())"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, timeout=30, check=True
+    )
+    assert done.stderr == ""
+    assert not Path(done.stdout.strip()).parent.exists()
+
+
 def test_module_refuses_nonsense() -> None:
     with module("--nodes", "5000") as process:
         assert process.wait(15) == 2

@@ -159,6 +159,42 @@ def test_large_output_of_both_streams(client: paramiko.SSHClient) -> None:
     assert (rc, len(stdout)) == (0, 4_000_000)
 
 
+def test_login_with_a_terminal(client: paramiko.SSHClient) -> None:
+    channel = client.invoke_shell("xterm-256color", width=100, height=30)
+    channel.settimeout(20)
+    shown = read_until(channel, b"[demo@demo-head]$ ")
+    channel.sendall(b"stty size; echo $TERM; scontrol ping\n")
+    shown = read_until(channel, b" is UP\r\n")
+    assert b"\r\n30 100\r\n" in shown
+    assert b"xterm-256color\r\n" in shown
+    channel.sendall(b"sleep 300\n")
+    read_until(channel, b"sleep 300\r\n")
+    channel.sendall(b"exit 4\n\x03exit 5\n")
+    assert channel.recv_exit_status() in (4, 5)
+    channel.close()
+
+
+def test_command_on_a_terminal_ends_with_its_channel(client: paramiko.SSHClient) -> None:
+    transport = client.get_transport()
+    assert transport is not None
+    channel = transport.open_session(timeout=10)
+    channel.get_pty()
+    channel.exec_command("tty >/dev/null && echo $$; exec sleep 300")
+    pid = int(channel.makefile("r").readline())
+    channel.close()
+    assert gone(pid)
+
+
+def read_until(channel: paramiko.Channel, end: bytes) -> bytes:
+    """What the channel says up to and with `end`."""
+    seen = b""
+    while end not in seen:
+        data = channel.recv(4096)
+        assert data, seen
+        seen += data
+    return seen
+
+
 def test_status_of_a_killed_shell(client: paramiko.SSHClient) -> None:
     assert execute(client, "kill -9 $$")[0] == 137
 

@@ -58,6 +58,17 @@ def test_the_connection_uses_no_weak_algorithm_and_compresses(host: SshHost, ser
         assert not any(weak in offered for weak in ("cbc", "3des", "md5", "sha1", "ssh-rsa", "ssh-dss"))
 
 
+def test_text_shrinks_on_the_wire(host: SshHost) -> None:
+    text = b"123456 gpu-dy-p5-%d alice RUNNING 1:00:00 node[001-064] gpu:h100[8]\n"
+    text = b"".join(text % number for number in range(5000))
+    host.run(["true"], deadline_s=20)
+    connection = host._dialer._current
+    assert connection is not None
+    before = connection.wire.received
+    assert host.run(["cat"], stdin=text, deadline_s=20).stdout == text
+    assert connection.wire.received - before < len(text) / 5
+
+
 def test_both_streams_are_drained(host: SshHost) -> None:
     script = "head -c 5000000 /dev/urandom & head -c 2000000 /dev/urandom >&2; wait"
     done = host.run(["sh", "-c", script], deadline_s=60)
@@ -104,10 +115,12 @@ def test_csh_as_login_shell(tmp_path: Path) -> None:
     # sshd takes the shell from the password file; a forced command is the same line through csh.
     with Sshd(tmp_path, options=['ForceCommand exec /bin/tcsh -c "$SSH_ORIGINAL_COMMAND"']) as csh:
         host = csh.host()
-        hostile = ["$(id)", "a'b\"c", "*", "-n", "", "$HOME", "A=b", "`id`"]
-        done = host.run(["printf", "%s|", *hostile], env={"A": "1 2"}, unset=["HOME"], deadline_s=20)
+        plain = ["$(id)", "a'b\"c", "*", "-n", "", "$HOME", "A=b", "`id`", "~"]
+        for hostile in (plain, [*plain, "x\ny", "!!", "\\", "\\n", "\n"]):
+            argv = ["printf", "%s|", *hostile]
+            done = host.run(argv, env={"A": "1 2"}, unset=["HOME"], deadline_s=20)
+            assert done.stdout.decode() == "|".join([*hostile, ""])
         host.close()
-    assert done.stdout.decode() == "|".join([*hostile, ""])
 
 
 def test_deadline_and_the_remote_process_goes_too(host: SshHost, server: Sshd) -> None:
