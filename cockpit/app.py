@@ -14,7 +14,6 @@ from textual.notifications import SeverityLevel
 from textual.widgets import ContentSwitcher
 
 import themes
-from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.cluster import Cluster
 from cockpit.config import ClusterConfig, state_dir
 from cockpit.export import export_table
@@ -47,18 +46,10 @@ class CockpitApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
-    def __init__(
-        self,
-        config: ClusterConfig,
-        *,
-        read_only: bool = False,
-        seconds: float | None = None,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
+    def __init__(self, cluster: Cluster, *, seconds: float | None = None) -> None:
         super().__init__()
         self.animation_level = "none"  # a page down would cost 24 times the bytes
-        self.clock = clock
-        self.cluster = Cluster(config, read_only=read_only, clock=clock)
+        self.cluster, self.clock = cluster, cluster.clock
         self._seconds = seconds
         self._specs = {spec.id: spec for spec in pane_specs(self.cluster)}
         for name in themes.THEMES:
@@ -122,12 +113,12 @@ class CockpitApp(App[int]):
         """The lines around the pane: ages tick even when nothing arrives."""
         if not self.is_running:
             return
-        store, view, steady = self.cluster.store, self.cluster.view, self.clock.steady()
+        store, steady, problems = self.cluster.store, self.clock.steady(), self.cluster.problems()
         self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster))
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self))
         trouble = self.query_one("#trouble", chrome.Line)
-        trouble.say(chrome.trouble_pieces(view.problems, self.cluster.head_now(), self))
-        trouble.display = bool(view.problems)
+        trouble.say(chrome.trouble_pieces(problems, self.cluster.head_now(), self))
+        trouble.display = bool(problems)
         self.query_one("#keys", chrome.Line).say(chrome.key_pieces("text" if self.in_detail else "grid"))
         if not self.in_detail:
             self.pane.show_age(self.cluster)
@@ -220,11 +211,12 @@ class CockpitApp(App[int]):
         self.notify(printable(text), title=title, severity=severity, timeout=8, markup=False)
 
 
-def run_app(cluster: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:
+def run_app(config: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:
     """Run the cockpit until the user leaves; returns the exit code."""
-    app = CockpitApp(cluster, read_only=read_only, seconds=seconds)
+    cluster = Cluster(config, read_only=read_only)
+    app = CockpitApp(cluster, seconds=seconds)
     try:
         app.run()
     finally:
-        app.cluster.stop()
+        cluster.stop()
     return app.return_code or 0

@@ -167,7 +167,7 @@ def exit_code(cluster: Cluster, command: str) -> int:
             if state.error is not None:
                 print(f"cockpit: {state.error.line()}", file=sys.stderr)
         return UNREACHED
-    return WRONG if command == "status" and view.problems else OK
+    return WRONG if command == "status" and cluster.problems() else OK
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -42,14 +42,19 @@ class Cluster:
     """Start it to poll; stop it to let go of every connection at once."""
 
     def __init__(
-        self, config: ClusterConfig, *, read_only: bool = False, clock: Clock = SYSTEM_CLOCK
+        self,
+        config: ClusterConfig,
+        *,
+        read_only: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+        head: Host | None = None,
     ) -> None:
         self.config, self.clock = config, clock
         self.read_only = read_only or config.read_only
         self.store = Store(clock)
         self.pace = Pace(clock)
-        self.head: Host = open_host(config.head, ssh_config=config.ssh_config)
-        self.slurm = SlurmClient(self.head)
+        self.head: Host = head or open_host(config.head, ssh_config=config.ssh_config)
+        self.slurm = SlurmClient(self.head, clock)
         self.view = View()
         self._ages = problems.Ages()
         self._view_lock = threading.Lock()
@@ -79,7 +84,7 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
-            found = self._ages.dated(problems.derive(self.store), self.clock.now())
+            found = self._ages.dated(problems.of_slurm(self.store), self.clock.now())
             self.view = replace(view, problems=found)
 
     def _with_nodes(self, view: View) -> View:
@@ -96,6 +101,10 @@ class Cluster:
             return kind_named(self.config.kind)
         facts = self.slurm.known_facts()
         return find_kind(facts) if facts else None
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything wrong by now: failing sources first, then what the last good answers tell, worst first."""
+        return problems.of_sources(self.store) + self.view.problems
 
     def origin(self, node: str) -> str:
         """Where a node's instance comes from: static, dynamic, or "" when that is not known."""

@@ -12,17 +12,28 @@ from cockpit.models import FaultKind, Freshness, Health, Node, NodesReading, Pro
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
+_GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
 
-def derive(store: Store) -> tuple[Problem, ...]:
-    """Every problem of the cluster, worst first; among equals the one that lasts longest."""
-    steady = store.clock.steady()
-    found = [problem for state in store.states() for problem in _source_problems(state, steady)]
-    found += _node_problems(store.state(NODES).data)
-    found += _queue_problems(store.state(NODES).data)
-    found += _job_problems(store.state(QUEUE).data)
-    return tuple(sorted(found, key=lambda p: (-_RANK[p.health], p.since or float("inf"), p.key)))
+def of_slurm(store: Store) -> tuple[Problem, ...]:
+    """What Slurm's answers tell: nodes, queues and jobs that need somebody; worst first."""
+    nodes, queue = store.state(NODES).data, store.state(QUEUE).data
+    return ranked([*_node_problems(nodes), *_queue_problems(nodes), *_job_problems(queue)])
+
+
+def of_sources(store: Store) -> tuple[Problem, ...]:
+    """Sources that fail just now, those with the same cause as one; all the rest rests on them."""
+    alike: dict[tuple[FaultKind, str, str], list[SourceState[object]]] = defaultdict(list)
+    for state in store.states():
+        if state.error is not None:
+            alike[state.error.kind, state.error.why, state.error.next_step].append(state)
+    return ranked(_source_problem(states, store.clock.steady()) for states in alike.values())
+
+
+def ranked(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Worst first; among equals the one that lasts longest."""
+    return tuple(sorted(problems, key=lambda p: (-_RANK[p.health], p.since or float("inf"), p.key)))
 
 
 class Ages:
@@ -38,23 +49,22 @@ class Ages:
         return tuple(dated)
 
 
-def _source_problems(state: SourceState[object], steady: float) -> Iterator[Problem]:
-    if state.error is None:
-        return
-    freshness = state.freshness(steady)
-    grave = freshness in (Freshness.LOST, Freshness.NEVER) or state.error.kind in (
-        FaultKind.CONTROLLER_DOWN,
-        FaultKind.CONTROLLER_HUNG,
-        FaultKind.HOST_KEY,
-    )
-    yield Problem(
-        key=f"source:{state.name}",
+def _source_problem(states: list[SourceState[object]], steady: float) -> Problem:
+    error = states[0].error
+    if error is None:
+        raise ValueError("a source without an error is no problem")
+    bad = (Freshness.LOST, Freshness.NEVER)
+    grave = error.kind in _GRAVE or any(state.freshness(steady) in bad for state in states)
+    names = ", ".join(state.name for state in states)
+    return Problem(
+        key=f"source:{names}",
         health=Health.CRITICAL if grave else Health.WARN,
-        subject=state.name,
-        title=f"{state.error.what}: {state.error.why}",
-        next_step=state.error.next_step,
-        evidence=_age_words(state, steady),
-        since=state.failing_since,
+        subject=names,
+        title=error.why,
+        next_step=error.next_step,
+        evidence=f"{error.what}; {_age_words(states[0], steady)}",
+        since=min((state.failing_since for state in states if state.failing_since), default=None),
+        count=len(states),
     )
 
 

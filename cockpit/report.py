@@ -51,7 +51,7 @@ def status(cluster: Cluster) -> dict[str, Any]:
         else {"total": len(view.nodes), "by_state": joins.nodes_by_word(view.nodes)},
         "gpus": asdict(view.gpus),
         "jobs": None if view.queue is None else _job_counts(view.queue.by_state),
-        "problems": [_problem(problem) for problem in view.problems],
+        "problems": [_problem(problem) for problem in cluster.problems()],
     }
 
 

@@ -67,7 +67,7 @@ def _status(cluster: Cluster) -> list[str]:
     ages = [f"{s.name} {s.freshness(steady).value} {span(s.age_s(steady))}" for s in cluster.store.states()]
     found.append(f"sources {', '.join(ages)}")
     now = cluster.head_now()
-    for problem in view.problems:
+    for problem in cluster.problems():
         age = f" for {span(now - problem.since)}" if problem.since else ""
         found.append(f"{WORDS[problem.health]:<7} {problem.subject}: {problem.title}{age}")
     return found

@@ -56,6 +56,7 @@ class ConfigRoute:
         self._make_jump, self._ssh_config, self._depth = make_jump, ssh_config, depth
         self._hops: tuple[str, ...] = ()
         self._jump: Host | None = None
+        self._closed = False
 
     def open(self, target: SshTarget, limits: Limits, progress: Progress) -> Wire:
         """A stream to the target; each hop has the whole of its own time limit."""
@@ -83,9 +84,12 @@ class ConfigRoute:
             why = f"ProxyJump leads through more than {_HOPS_MAX} machines, most likely in a circle"
             raise FaultError(Fault(FaultKind.FAILED, what_of(target), why, "correct the ssh config"))
         if self._jump is None or self._hops != target.proxy_jump:
-            self.close()
+            if self._jump is not None:
+                self._jump.close()
             *before, last = self._hops = target.proxy_jump
             self._jump = self._make_jump(last, lambda: self._resolve(last, tuple(before)))
+        if self._closed:  # a dial may still be on its way when close() comes
+            self._jump.close()
         return self._jump
 
     def _resolve(self, hop: str, before: tuple[str, ...]) -> SshTarget:
@@ -101,6 +105,6 @@ class ConfigRoute:
 
     def close(self) -> None:
         """Give the jump host up. Never blocks."""
+        self._closed = True
         if self._jump is not None:
             self._jump.close()
-            self._jump = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import threading
@@ -180,7 +181,8 @@ class _Job:
             process = _start(self._argv, self._env)
         except OSError as error:
             text = f"{self._argv[0]}: {error.strerror}\n".encode("utf-8", "replace")
-            missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+            # A PATH with a directory we may not enter turns "not found" into "permission denied".
+            missing = not isinstance(error, PermissionError) or shutil.which(self._argv[0]) is None
             return Completed(127 if missing else 126, b"", text, time.monotonic() - started)
         call.on_cancel(lambda: spawn(lambda: end_group(process), "end-group"))
         with selectors.DefaultSelector() as selector:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.hosts.base import Host
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -47,7 +47,7 @@ class HeadFacts:
     hyperpod: bool = False
 
 
-def survey_head(host: Host) -> HeadFacts:
+def survey_head(host: Host, clock: Clock = SYSTEM_CLOCK) -> HeadFacts:
     """Ask the head once; raises FaultError when it cannot be reached or does not answer sensibly."""
     done = host.run(["sh"], stdin=_SCRIPT.encode(), deadline_s=SURVEY_DEADLINE_S)
     lines = done.stdout.decode("utf-8", "replace").splitlines()
@@ -62,10 +62,10 @@ def survey_head(host: Host) -> HeadFacts:
                 "log in by hand and see what `sh` does",
             )
         )
-    return _facts(found)
+    return _facts(found, clock.now())
 
 
-def _facts(found: Mapping[str, str]) -> HeadFacts:
+def _facts(found: Mapping[str, str], now: float) -> HeadFacts:
     squeue = found.get("squeue", "")
     epoch = found.get("epoch", "")
     return HeadFacts(
@@ -73,7 +73,7 @@ def _facts(found: Mapping[str, str]) -> HeadFacts:
         user=printable(found.get("user", "")),
         uid=int(found["uid"]) if found.get("uid", "").isdigit() else None,
         hostname=printable(found.get("hostname", "")),
-        clock_ahead_s=int(epoch) - time.time() if epoch.isdigit() else None,
+        clock_ahead_s=int(epoch) - now if epoch.isdigit() else None,
         parallelcluster="parallelcluster" in found,
         hyperpod="hyperpod" in found,
     )

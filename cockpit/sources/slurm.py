@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.formats.arrays import count_states, fold_queue
 from cockpit.formats.scontrol import parse_config, parse_partitions, parse_ping
 from cockpit.formats.sinfo import node_args, parse_nodes
@@ -17,7 +18,17 @@ from cockpit.formats.slurm_errors import classify
 from cockpit.formats.squeue import parse_queue, queue_args
 from cockpit.hosts.base import Completed, Host
 from cockpit.hosts.survey import HeadFacts, survey_head
-from cockpit.models import Fault, FaultError, FaultKind, Job, NodesReading, QueueReading, SlurmSite
+from cockpit.models import (
+    Fault,
+    FaultError,
+    FaultKind,
+    Job,
+    Node,
+    NodesReading,
+    QueueReading,
+    QueueRow,
+    SlurmSite,
+)
 from cockpit.sources.base import SourceKey
 from cockpit.sources.slurm_env import SLURM_SET, SLURM_UNSET
 
@@ -33,8 +44,8 @@ _UNCLEAR = (FaultKind.TIMEOUT, FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_H
 class SlurmClient:
     """Runs Slurm's programs on the head: found once, by absolute path, in a scrubbed environment."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._host, self._clock = host, clock
         self._facts: HeadFacts | None = None
         self._lock = threading.Lock()
         self._controller_bad = False
@@ -43,7 +54,7 @@ class SlurmClient:
         """What the head is like; asked once, then remembered. Raises FaultError."""
         with self._lock:
             if self._facts is None:
-                self._facts = survey_head(self._host)
+                self._facts = survey_head(self._host, self._clock)
             return self._facts
 
     def known_facts(self) -> HeadFacts | None:
@@ -116,16 +127,18 @@ class SlurmReads:
     def __init__(self, client: SlurmClient) -> None:
         self._client = client
         self._jobs: dict[bytes, Job] = {}
+        self._rows: dict[str, QueueRow] = {}
+        self._nodes: dict[bytes, Node] = {}
 
     def nodes(self) -> NodesReading:
         """Every visible node once, and the queues."""
-        return parse_nodes(self._client.read("sinfo", node_args(), "reading the nodes"))
+        return parse_nodes(self._client.read("sinfo", node_args(), "reading the nodes"), cache=self._nodes)
 
     def queue(self) -> QueueReading:
         """Every queue entry, and the lines they fold to."""
         raw = self._client.read("squeue", queue_args(), "reading the queue")
         jobs = parse_queue(raw, cache=self._jobs)
-        return QueueReading(jobs, fold_queue(jobs), count_states(jobs))
+        return QueueReading(jobs, fold_queue(jobs, cache=self._rows), count_states(jobs))
 
     def site(self) -> SlurmSite:
         """The configuration as far as screens need it."""
