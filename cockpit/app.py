@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import ClassVar
 
+from rich.console import Console
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -47,17 +49,15 @@ class CockpitApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
     def __init__(self, cluster: Cluster, *, seconds: float | None = None) -> None:
-        super().__init__()
+        theme = themes.choose(_colours(), no_color="NO_COLOR" in os.environ)
+        super().__init__(ansi_color=theme == themes.ANSI)
         self.animation_level = "none"  # a page down would cost 24 times the bytes
         self.cluster, self.clock = cluster, cluster.clock
         self._seconds = seconds
         self._specs = {spec.id: spec for spec in pane_specs(self.cluster)}
         for name in themes.THEMES:
             self.register_theme(themes.theme(name))
-        self.theme = themes.choose(self._colours(), no_color="NO_COLOR" in os.environ)
-
-    def _colours(self) -> int | None:
-        return {"standard": 16, "256": 256, "truecolor": 2**24}.get(self.console.color_system or "")
+        self.theme = theme
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -81,6 +81,10 @@ class CockpitApp(App[int]):
             self.set_timer(self._seconds, self.exit)
 
     def _start(self) -> None:
+        # What start-up made lives as long as the app: a full collection over it would stall a key for 60 ms.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(10_000, 20, 100)
         self.cluster.store.listen(self._heard)
         self.cluster.start()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
@@ -209,6 +213,12 @@ class CockpitApp(App[int]):
     def tell(self, text: str, *, title: str = "", severity: SeverityLevel = "information") -> None:
         """A toast with text that may come from outside; only for results of the user's own keys."""
         self.notify(printable(text), title=title, severity=severity, timeout=8, markup=False)
+
+
+def _colours() -> int | None:
+    """How many colours the terminal has by its environment, None when that is not told."""
+    system = Console().color_system
+    return {"standard": 16, "256": 256, "truecolor": 2**24}.get(system or "")
 
 
 def run_app(config: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:

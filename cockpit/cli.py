@@ -56,16 +56,10 @@ def _parser() -> argparse.ArgumentParser:
         _common(command, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
-    demo = commands.add_parser(
-        "demo", help="the cockpit on an embedded cluster", description="Open a demo cluster."
-    )
-    demo.add_argument(
-        "--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)"
-    )
+    demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
+    demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
-    demo.add_argument(
-        "--headless", action="store_true", help="without a terminal, for checks; prints the status"
-    )
+    demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
     demo.add_argument("--seconds", type=float, metavar="N", help="end after N seconds (headless: default 5)")
     demo.set_defaults(run=_demo)
     return parser
@@ -105,15 +99,11 @@ def _load(arguments: argparse.Namespace) -> ClusterConfig:
     from cockpit.config_file import load_config
 
     path = arguments.config or config_path()
-    if arguments.config is None and not path.exists():
-        config = _without_file(path)
-    else:
-        config = load_config(path)
+    without_file = arguments.config is None and not path.exists()
+    config = _without_file(path) if without_file else load_config(path)
     name = arguments.cluster or config.default
     if name is None:
-        raise ConfigError(
-            f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}"
-        )
+        raise ConfigError(f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}")
     if name not in config.clusters:
         raise ConfigError(f"{path}: no cluster named {name!r}; known: {', '.join(config.clusters)}")
     return config.clusters[name]
@@ -173,7 +163,10 @@ def exit_code(cluster: Cluster, command: str) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from cockpit.config_file import load_config
     from cockpit.demo.cluster import DemoCluster
+    from cockpit.demo.scenarios import SCENARIOS
 
+    if arguments.scenario not in SCENARIOS:
+        raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
         config = load_config(demo.start())

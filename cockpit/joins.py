@@ -56,9 +56,7 @@ def takes_work(node: Node) -> bool:
     state = node.state
     if state.base in ("down", "error", "unknown", "future", "hidden"):
         return False
-    if state.has(
-        "drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance", "power_down"
-    ):
+    if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance", "power_down"):
         return False
     return not state.has("not_responding") or state.has("powering_up", "powered_down")
 

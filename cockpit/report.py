@@ -67,9 +67,7 @@ def nodes(cluster: Cluster) -> dict[str, Any]:
     """Every node with all that is known of it; null when they could not be read."""
     view = cluster.view
     found = (
-        None
-        if view.nodes is None
-        else [node_record(node, view.jobs_of_node.get(node.name, ())) for node in view.nodes]
+        None if view.nodes is None else [node_record(node, view.jobs_of_node.get(node.name, ())) for node in view.nodes]
     )
     return envelope(cluster) | {"nodes": found}
 
@@ -92,9 +90,7 @@ def jobs(cluster: Cluster) -> dict[str, Any]:
 
 def job_record(job: Job) -> dict[str, Any]:
     """One queue entry as JSON."""
-    times = {
-        name: iso(getattr(job, name)) for name in ("submitted_at", "eligible_at", "started_at", "ends_at")
-    }
+    times = {name: iso(getattr(job, name)) for name in ("submitted_at", "eligible_at", "started_at", "ends_at")}
     return asdict(job) | {"label": job.label} | times
 
 

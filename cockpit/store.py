@@ -50,9 +50,7 @@ class SourceState(Generic[T]):
             return Freshness.NEVER
         if age_s <= LIVE_INTERVALS * self.interval_s + self.good.took_s:
             return Freshness.LIVE
-        return (
-            Freshness.LOST if age_s > max(LOST_AFTER_S, LOST_INTERVALS * self.interval_s) else Freshness.STALE
-        )
+        return Freshness.LOST if age_s > max(LOST_AFTER_S, LOST_INTERVALS * self.interval_s) else Freshness.STALE
 
 
 class Store:

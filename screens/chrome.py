@@ -120,5 +120,5 @@ def key_pieces(scope: str) -> list[Piece]:
     pieces: list[Piece] = []
     for key in KEYS:
         if scope in key.footer:
-            pieces += [(f" {shown_keys(key.keys, most=1)} ", "accent"), f"{key.title} "]
+            pieces += [(f" {shown_keys(key.keys, most=1)} ", "accent"), key.title]
     return pieces

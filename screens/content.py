@@ -25,6 +25,4 @@ def styled(parts: Iterable[str | tuple[str, str]]) -> Content:
     The texts may come from outside; the tokens are ours. Raises KeyError for an unknown token.
     """
     pieces = [(part, "") if isinstance(part, str) else part for part in parts]
-    return Content.assemble(
-        *[(printable(text), f"${variable(token)}" if token else "") for text, token in pieces]
-    )
+    return Content.assemble(*[(printable(text), f"${variable(token)}" if token else "") for text, token in pieces])

@@ -46,9 +46,7 @@ def node_lines(cluster: Cluster, node: Node) -> list[Line]:
     raw = "+".join([node.state.base, *sorted(node.state.flags)]).upper()
     lines: list[Line] = [fact("state", node.word, health_token(node.health)), fact("Slurm says", raw)]
     if node.reason:
-        since = (
-            f", {span(now - node.reason_at)} ago ({moment(node.reason_at, now)})" if node.reason_at else ""
-        )
+        since = f", {span(now - node.reason_at)} ago ({moment(node.reason_at, now)})" if node.reason_at else ""
         lines.append(fact("reason", node.reason))
         lines += facts([("set by", f"{node.reason_by}{since}" if node.reason_by else "")])
     lines += [
@@ -79,11 +77,7 @@ def _job_line(job: Job, now: float) -> Line:
 
 def _machine(cluster: Cluster, node: Node) -> list[Line]:
     used = "" if node.gpu_indices is None else f", in use: {', '.join(map(str, node.gpu_indices)) or 'none'}"
-    gpus = (
-        f"{count(node.gpus_used)} of {node.gpus_total} {node.gpu_type} allocated{used}"
-        if node.gpus_total
-        else ""
-    )
+    gpus = f"{count(node.gpus_used)} of {node.gpus_total} {node.gpu_type} allocated{used}" if node.gpus_total else ""
     load = MISSING if node.cpu_load is None else f"{node.cpu_load:.2f}"
     return facts(
         [

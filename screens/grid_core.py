@@ -223,9 +223,7 @@ class GridCore(Widget, Generic[R]):
         job = (self._recipe, rows, self.state.view, self._turn, home)
         threading.Thread(target=self._work, args=job, name="grid-prepare", daemon=True).start()
 
-    def _work(
-        self, recipe: Recipe[R], rows: Sequence[R], old: Prepared[R] | None, turn: int, home: bool
-    ) -> None:
+    def _work(self, recipe: Recipe[R], rows: Sequence[R], old: Prepared[R] | None, turn: int, home: bool) -> None:
         result: Prepared[R] | Exception
         try:
             result = recipe.prepare(rows, old)

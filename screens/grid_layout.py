@@ -63,8 +63,8 @@ def arrange(
     room = max(1, width - margin - 1)
     shown = [column for column in columns if wide or not column.wide]
     if not wide:
-        shown = _drop(shown, room, gap)
-    minimum = [min(column.width, _want(column, wanted)) for column in shown]
+        shown = _drop(shown, wanted, room, gap)
+    minimum = [_least(column, wanted) for column in shown]
     maximum = [_want(column, wanted) for column in shown]
     gaps = gap * (len(shown) - 1)
     dropped = len(columns) - len(shown)
@@ -78,10 +78,16 @@ def _want(column: Column[Any], wanted: Mapping[str, int]) -> int:
     return max(1, min(column.max_width, max(column.width, wanted.get(column.id, 0))))
 
 
-def _drop(columns: list[Column[Any]], room: int, gap: int) -> list[Column[Any]]:
+def _least(column: Column[Any], wanted: Mapping[str, int]) -> int:
+    """How narrow a column may get: half a node name or count says something wrong, half a reason does not."""
+    want = _want(column, wanted)
+    return min(column.width, want) if column.cut else want
+
+
+def _drop(columns: list[Column[Any]], wanted: Mapping[str, int], room: int, gap: int) -> list[Column[Any]]:
     """Leave out columns, never the first: highest `drop` first, rightmost among equals, until all fit."""
     kept = list(columns)
-    while len(kept) > 1 and sum(column.width for column in kept) + gap * (len(kept) - 1) > room:
+    while len(kept) > 1 and sum(_least(column, wanted) for column in kept) + gap * (len(kept) - 1) > room:
         place = max(range(1, len(kept)), key=lambda i: (kept[i].drop, i))
         if kept[place].drop == 0:
             break

@@ -20,10 +20,12 @@ Cell = Union[str, "tuple[str, str]"]
 class Column(Generic[R]):
     """One column. Widths are in cells: it is as wide as what it shows, between `width` and `max_width`.
 
-    `sort` gives the value to sort by (None: it cannot be sorted by); rows whose value is None or NaN
-    come last in both directions. `down_first` sorts largest first when the column is chosen. `drop`: when the
-    terminal is narrow the highest goes first, 0 never. `wide` columns show only in wide mode. `live` says
-    that the text depends on more than the row, such as the clock, and is drawn anew on every refresh.
+    `sort` gives the value to sort by (None: this column cannot be sorted by); rows whose value is None or NaN
+    come last in both directions. `down_first` sorts largest first when the column is chosen. `cut` says that a
+    part of the text is still of use, so that the column may be narrower than what it shows; the others are
+    shown whole up to `max_width`, or dropped: when the terminal is narrow the highest `drop` goes first, 0
+    never goes. `wide` columns show only in wide mode. `live` says that the text depends on more than the row,
+    such as the clock, and is drawn anew on every refresh.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Column(Generic[R]):
     wide: bool = False
     note: str = ""
     down_first: bool = False
+    cut: bool = False
     live: bool = False
 
 
@@ -70,9 +73,7 @@ class Recipe(Generic[R]):
             same = old is not None and old.recipe.sort is self.sort
             values = _carry(frozen, keys, self._value, old, old.values if old and same else None)
         order = _order(len(frozen), passes, values, self.descending)
-        return Prepared(
-            self, frozen, keys, {key: index for index, key in enumerate(keys)}, passes, values, order
-        )
+        return Prepared(self, frozen, keys, {key: index for index, key in enumerate(keys)}, passes, values, order)
 
     def _passes(self, row: R) -> bool:
         # Health first: it is one look at a field, the filter reads them all.

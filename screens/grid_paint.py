@@ -135,9 +135,7 @@ def draw_row(
     return line.strip()
 
 
-def draw_header(
-    layout: Layout, styles: Mapping[str, Style], signs: Signs, sort: str | None, down: bool
-) -> Strip:
+def draw_header(layout: Layout, styles: Mapping[str, Style], signs: Signs, sort: str | None, down: bool) -> Strip:
     """Draw the column titles, the sort arrow, and signs where columns are scrolled away on either side."""
     line = LineWriter(styles)
     for place, slot in enumerate(layout.slots):
@@ -164,9 +162,7 @@ def _with_arrow(title: str, width: int, signs: Signs, down: bool) -> str:
     return title + (signs.down if down else signs.up)
 
 
-def draw_title(
-    left: Pieces, right: Pieces, width: int, styles: Mapping[str, Style], signs: Signs, rule: str
-) -> Strip:
+def draw_title(left: Pieces, right: Pieces, width: int, styles: Mapping[str, Style], signs: Signs, rule: str) -> Strip:
     """Draw the title in a rule over the whole width; what stands at its right goes first."""
     line = LineWriter(styles)
     line.add(signs.rule + " ", 2, rule)

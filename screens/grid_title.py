@@ -44,13 +44,7 @@ def title_pieces(facts: TitleFacts, signs: Signs) -> tuple[Pieces, Pieces]:
     if facts.sort:
         more.append((f"sort {facts.sort} {signs.down if facts.descending else signs.up}", "dim"))
     left += [(f" {signs.dot} {text}", token) for text, token in more if text]
-    right = (
-        "wide"
-        if facts.wide
-        else f"+{facts.dropped} column{'s' * (facts.dropped > 1)}: w"
-        if facts.dropped
-        else ""
-    )
+    right = "wide" if facts.wide else f"+{facts.dropped} column{'s' * (facts.dropped > 1)}: w" if facts.dropped else ""
     return tuple(left), ((right, "dim"),) if right else ()
 
 

@@ -27,28 +27,22 @@ class NodeTable:
         return (
             Column("node", "node", lambda n: n.name, _by_name, 8, 40),
             Column("state", "state", _state, lambda n: -_RANK[n.health], 10, 24, note="worst first"),
-            Column("queue", "queue", lambda n: ",".join(n.partitions), lambda n: n.partitions, 5, 18, drop=4),
+            Column("queue", "queue", lambda n: ",".join(n.partitions), lambda n: n.partitions, 5, 18, drop=4, cut=True),
             Column("gpus", "gpus", _gpus, lambda n: n.gpus_used, 4, 7, "right", 2, down_first=True),
-            Column("jobs", "jobs", self._jobs, self._job_order, 6, 26, drop=3, live=True),
+            Column("jobs", "jobs", self._jobs, self._job_order, 6, 26, drop=3, live=True, cut=True),
             Column("cpus", "cpus", _cpus, lambda n: n.cpus_used, 5, 9, "right", 7, down_first=True),
             Column("load", "load", _load, lambda n: n.cpu_load, 5, 7, "right", 9, down_first=True),
             Column("mem", "mem used", _memory, lambda n: n.mem_used_mib, 6, 11, "right", 8, down_first=True),
             Column("since", "since", self._since, lambda n: n.reason_at, 5, 7, "right", 5, live=True),
-            Column("reason", "reason", _reason, lambda n: n.reason or None, 12, 90, drop=1),
-            Column(
-                "by", "by", lambda n: n.reason_by or MISSING, lambda n: n.reason_by or None, 4, 16, wide=True
-            ),
-            Column(
-                "type", "gpu type", lambda n: n.gpu_type or MISSING, lambda n: n.gpu_type, 6, 20, wide=True
-            ),
+            Column("reason", "reason", _reason, lambda n: n.reason or None, 22, 90, drop=1, cut=True),
+            Column("by", "by", lambda n: n.reason_by or MISSING, lambda n: n.reason_by or None, 4, 16, wide=True),
+            Column("type", "gpu type", lambda n: n.gpu_type or MISSING, lambda n: n.gpu_type, 6, 20, wide=True),
             Column("origin", "origin", lambda n: self.origin(n.name) or MISSING, None, 6, 8, wide=True),
-            Column(
-                "address", "address", lambda n: n.address or MISSING, lambda n: n.address, 8, 28, wide=True
-            ),
+            Column("address", "address", lambda n: n.address or MISSING, lambda n: n.address, 8, 28, wide=True),
             Column("version", "slurm", lambda n: n.version or MISSING, lambda n: n.version, 7, 12, wide=True),
-            Column("reservation", "reservation", lambda n: n.reservation or MISSING, None, 8, 24, wide=True),
-            Column("features", "features", lambda n: ",".join(n.features) or MISSING, None, 8, 40, wide=True),
-            Column("comment", "comment", lambda n: n.comment or MISSING, None, 8, 60, wide=True),
+            Column("reservation", "reservation", lambda n: n.reservation or MISSING, None, 8, 24, wide=True, cut=True),
+            Column("features", "features", lambda n: ",".join(n.features) or MISSING, None, 8, 40, wide=True, cut=True),
+            Column("comment", "comment", lambda n: n.comment or MISSING, None, 8, 60, wide=True, cut=True),
         )
 
     def fields(self) -> Mapping[str, Callable[[Node], str]]:

@@ -24,20 +24,13 @@ def lines(cluster: Cluster, command: str) -> list[str]:
     rows = spec.rows(cluster.view)
     if rows is None:
         return told
-    return (
-        told + table([column for column in spec.columns if not column.wide], rows)
-        if rows
-        else [*told, spec.empty]
-    )
+    return told + table([column for column in spec.columns if not column.wide], rows) if rows else [*told, spec.empty]
 
 
 def table(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> list[str]:
     """Title line and rows, each column as wide as its widest cell; nothing is cut."""
     cells = [[cell_text(column.cell(row)) for column in columns] for row in rows]
-    widths = [
-        max(cell_len(text) for text in texts)
-        for texts in zip(*cells, [c.title for c in columns], strict=True)
-    ]
+    widths = [max(cell_len(text) for text in texts) for texts in zip(*cells, [c.title for c in columns], strict=True)]
     shown = [[column.title for column in columns], *cells]
     return [_line(columns, widths, texts) for texts in shown]
 

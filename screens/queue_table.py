@@ -28,23 +28,25 @@ class QueueTable:
         return (
             Column("job", "job", label, lambda r: r.lead.job_id, 6, 22, down_first=True),
             Column("state", "state", _state, _state_order, 7, 26, note="running first"),
-            Column("name", "name", lambda r: r.lead.name, lambda r: r.lead.name.casefold(), 8, 28, drop=2),
-            Column("user", "user", lambda r: r.lead.user, lambda r: r.lead.user, 4, 14, drop=1),
-            Column("queue", "queue", lambda r: ",".join(r.lead.partitions), lambda r: r.lead.partitions, 5, 16, drop=5),
+            Column("name", "name", lambda r: r.lead.name, lambda r: r.lead.name.casefold(), 8, 28, drop=2, cut=True),
+            Column("user", "user", lambda r: r.lead.user, lambda r: r.lead.user, 6, 14, drop=1, cut=True),
+            Column("queue", "queue", lambda r: ",".join(r.lead.partitions), lambda r: r.lead.partitions, 5, 16,
+                   drop=5, cut=True),
             Column("nodes", "nodes", _nodes, node_count, 5, 5, "right", 4, down_first=True),
             Column("gpus", "gpus", _gpus, gpu_count, 4, 6, "right", 3, down_first=True),
             Column("elapsed", "elapsed", self._elapsed, _started, 7, 7, "right", 6, live=True),
             Column("left", "left", self._left, _ends, 6, 9, "right", 7, live=True, note="until its time limit"),
-            Column("where", "where or why", why_or_where, None, 14, 90),
-            Column("account", "account", lambda r: r.lead.account or MISSING, lambda r: r.lead.account, 6, 16, wide=True),
-            Column("qos", "qos", lambda r: r.lead.qos or MISSING, lambda r: r.lead.qos, 4, 14, wide=True),
+            Column("where", "where or why", why_or_where, None, 24, 90, cut=True),
+            Column("account", "account", lambda r: r.lead.account or MISSING, lambda r: r.lead.account, 6, 16,
+                   wide=True, cut=True),
+            Column("qos", "qos", lambda r: r.lead.qos or MISSING, lambda r: r.lead.qos, 4, 14, wide=True, cut=True),
             Column("priority", "priority", lambda r: count(r.lead.priority), lambda r: r.lead.priority, 5, 10, "right",
                    wide=True, down_first=True),
             Column("submitted", "submitted", self._submitted, lambda r: r.lead.submitted_at, 5, 12, wide=True),
             Column("starts", "may start", self._starts, _estimate, 5, 12, wide=True),
             Column("cpus", "cpus", lambda r: count(r.lead.cpus), lambda r: r.lead.cpus, 4, 8, "right", wide=True),
-            Column("depends", "depends on", lambda r: r.lead.dependency or MISSING, None, 8, 30, wide=True),
-            Column("comment", "comment", lambda r: r.lead.comment or MISSING, None, 8, 60, wide=True),
+            Column("depends", "depends on", lambda r: r.lead.dependency or MISSING, None, 8, 30, wide=True, cut=True),
+            Column("comment", "comment", lambda r: r.lead.comment or MISSING, None, 8, 60, wide=True, cut=True),
         )  # fmt: skip
 
     def fields(self) -> Mapping[str, Callable[[QueueRow], str]]:
@@ -124,11 +126,7 @@ def why_or_where(row: QueueRow) -> Cell:
 def _state(row: QueueRow) -> Cell:
     found = health(row)
     folded = row.key.endswith("_")  # an array: Slurm's short codes, so that the tally fits
-    text = (
-        "  ".join(f"{code} {tasks}" for code, tasks in row.tally)
-        if folded
-        else job_state(row.lead.state).word
-    )
+    text = "  ".join(f"{code} {tasks}" for code, tasks in row.tally) if folded else job_state(row.lead.state).word
     return text, "" if found is Health.OK else STATE_TOKENS[found]
 
 

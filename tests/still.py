@@ -77,9 +77,7 @@ class StillHost:
         pass
 
 
-def still_cluster(
-    config: ClusterConfig | None = None, **simulation: Any
-) -> tuple[Cluster, StillHost, StillClock]:
+def still_cluster(config: ClusterConfig | None = None, **simulation: Any) -> tuple[Cluster, StillHost, StillClock]:
     """A cluster with nothing read yet, its head, and its clock."""
     clock = StillClock()
     head = StillHost(Simulation(clock=clock.now, **simulation))

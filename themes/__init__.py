@@ -40,6 +40,7 @@ FOLDER = Path(__file__).parent
 STYLESHEET = FOLDER / "cockpit.tcss"
 THEMES = ("cockpit-dark", "cockpit-light", "cockpit-ansi")
 DEFAULT = THEMES[0]
+ANSI = THEMES[2]
 
 # What every theme file has to define, no more and no less.
 TOKENS = (
@@ -71,7 +72,7 @@ def choose(colours: int | None, *, no_color: bool = False, wanted: str | None = 
     `colours` is how many the terminal has, None when not known.
     """
     if no_color or (colours is not None and colours < 256):
-        return "cockpit-ansi"
+        return ANSI
     return wanted if wanted in THEMES else DEFAULT
 
 

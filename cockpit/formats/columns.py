@@ -45,7 +45,4 @@ def numbers(texts: Sequence[str]) -> list[int | None]:
 def instants(texts: Sequence[str]) -> list[float | None]:
     """Points in time as `times.instant` reads them."""
     other = Memo(instant)
-    return [
-        float(text) if len(text) == 10 and text.isdecimal() and text < _NOT_SET else other[text]
-        for text in texts
-    ]
+    return [float(text) if len(text) == 10 and text.isdecimal() and text < _NOT_SET else other[text] for text in texts]

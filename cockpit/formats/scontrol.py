@@ -42,9 +42,7 @@ def parse_config(raw: bytes) -> SlurmSite:
     storage = values.get("AccountingStorageType")
     version = _word(values.get("SLURM_VERSION", ""))
     suspend_time_s = config_seconds(values.get("SuspendTime", ""))
-    controller = (
-        values.get("SlurmctldHost[0]") or values.get("SlurmctldHost") or values.get("ControlMachine", "")
-    )
+    controller = values.get("SlurmctldHost[0]") or values.get("SlurmctldHost") or values.get("ControlMachine", "")
     return SlurmSite(
         version=version,
         cluster_name=_word(values.get("ClusterName", "")),

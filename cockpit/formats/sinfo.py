@@ -59,9 +59,7 @@ def parse_nodes(
     return NodesReading(tuple(nodes), _partitions(nodes, rows, fields))
 
 
-def _partitions(
-    nodes: Sequence[Node], rows: Sequence[bytes], fields: tuple[str, ...]
-) -> tuple[Partition, ...]:
+def _partitions(nodes: Sequence[Node], rows: Sequence[bytes], fields: tuple[str, ...]) -> tuple[Partition, ...]:
     members: dict[str, list[str]] = {}
     for node in nodes:
         for name in node.partitions:

@@ -76,13 +76,9 @@ def _by_status(rc: int, lines: list[str], what: str) -> Fault:
     if rc == _NO_SUCH_PROGRAM:
         return Fault(FaultKind.MISSING, what, f"the program is not there ({said})", "is this the head node?")
     if rc == _NOT_EXECUTABLE:
-        return Fault(
-            FaultKind.DENIED, what, f"the program may not be run ({said})", "look at its permissions"
-        )
+        return Fault(FaultKind.DENIED, what, f"the program may not be run ({said})", "look at its permissions")
     if rc < 0:
-        return Fault(
-            FaultKind.FAILED, what, f"ended by signal {-rc} ({said})", "look at the host's kernel log"
-        )
+        return Fault(FaultKind.FAILED, what, f"ended by signal {-rc} ({said})", "look at the host's kernel log")
     return Fault(FaultKind.FAILED, what, f"exit status {rc}: {said}", "")
 
 

@@ -96,9 +96,7 @@ def _jobs(records: Sequence[bytes], fields: tuple[str, ...], trusted: int) -> li
 
 def _gpus(key: tuple[str, str, str, str, int | None, int | None]) -> Gpus:
     alloc, per_node, per_job, per_task, nodes, tasks = key
-    return job_gpus(
-        tres_alloc=alloc, per_node=per_node, per_job=per_job, per_task=per_task, nodes=nodes, tasks=tasks
-    )
+    return job_gpus(tres_alloc=alloc, per_node=per_node, per_job=per_job, per_task=per_task, nodes=nodes, tasks=tasks)
 
 
 def _id(text: str) -> int:

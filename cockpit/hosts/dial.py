@@ -166,9 +166,7 @@ def _is_refusal(error: SSHException) -> bool:
     return (isinstance(error, ChannelException) and error.code == 2) or "Unable to open channel" in str(error)
 
 
-def establish(
-    target: SshTarget, wire: Wire, limits: Limits, progress: Progress, *, compress: bool
-) -> Connection:
+def establish(target: SshTarget, wire: Wire, limits: Limits, progress: Progress, *, compress: bool) -> Connection:
     """Handshake, host key, login. Raises FaultError, and then the wire is closed."""
     transport = Transport(wire, compress=compress)
     try:
@@ -184,9 +182,7 @@ def establish(
     return Connection(target, transport, wire, warnings)
 
 
-def _handshake(
-    target: SshTarget, transport: Transport, limits: Limits, progress: Progress
-) -> tuple[str, ...]:
+def _handshake(target: SshTarget, transport: Transport, limits: Limits, progress: Progress) -> tuple[str, ...]:
     check = HostKeyCheck.for_target(target)
     options = transport.get_security_options()
     options.key_types = check.preferred(tuple(options.key_types))

@@ -104,9 +104,7 @@ class Login:
             return False
         if further:
             why = f"the key was taken, but the server also wants {', '.join(further)}"
-            raise self._fault(
-                FaultKind.AUTH, why, "the cockpit cannot answer prompts: use a login without one"
-            )
+            raise self._fault(FaultKind.AUTH, why, "the cockpit cannot answer prompts: use a login without one")
         return True
 
     def _ask_methods(self, transport: Publishes) -> None:

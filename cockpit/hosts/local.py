@@ -30,9 +30,7 @@ _USER_TIMEOUT_S = 15.0
 
 def too_late(what: str, program: str, deadline_s: float) -> FaultError:
     """The TIMEOUT every host raises when a command does not end in time."""
-    return FaultError(
-        Fault(FaultKind.TIMEOUT, what, f"`{printable(program)}` gave no answer within {deadline_s:g} s")
-    )
+    return FaultError(Fault(FaultKind.TIMEOUT, what, f"`{printable(program)}` gave no answer within {deadline_s:g} s"))
 
 
 def too_much(what: str, program: str, max_bytes: int) -> FaultError:
@@ -119,9 +117,7 @@ class LocalHost:
             call.start(connect, discard=TcpChannel.close, name="open-tcp")
             channel = call.wait(time.monotonic() + deadline_s + 0.1)
         except TimeoutError:
-            raise FaultError(
-                Fault(FaultKind.TIMEOUT, what, f"no connection within {deadline_s:g} s")
-            ) from None
+            raise FaultError(Fault(FaultKind.TIMEOUT, what, f"no connection within {deadline_s:g} s")) from None
         except OSError as error:
             raise FaultError(Fault(FaultKind.UNREACHABLE, what, error.strerror or str(error))) from error
         finally:
@@ -167,9 +163,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 class _Job:
     """One command from start to end, pumped in the thread of its Call."""
 
-    def __init__(
-        self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str] | None, max_bytes: int
-    ) -> None:
+    def __init__(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str] | None, max_bytes: int) -> None:
         self._argv, self._env, self._max = argv, env, max_bytes
         self._left = memoryview(stdin)
         self._out = bytearray()
@@ -205,9 +199,7 @@ class _Job:
         os.set_blocking(process.stdin.fileno(), False)
         selector.register(process.stdin, selectors.EVENT_WRITE, None)
 
-    def _pump(
-        self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector, call: Call[Completed]
-    ) -> None:
+    def _pump(self, process: subprocess.Popen[bytes], selector: selectors.BaseSelector, call: Call[Completed]) -> None:
         silent_since = time.monotonic()
         while selector.get_map() and not call.cancelled:
             for key, _ in selector.select(0.05 if process.poll() is not None else 0.5):

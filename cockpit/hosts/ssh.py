@@ -49,9 +49,7 @@ def config_route(ssh_config: Path | None, limits: Limits, depth: int = 0) -> Rou
     def jump(hop: str, resolver: Callable[[], SshTarget]) -> SshHost:
         parse_written(hop)
         # What goes through a jump host is encrypted already: compressing it there only costs time.
-        return SshHost(
-            hop, resolver, config_route(ssh_config, limits, depth + 1), limits=limits, compress=False
-        )
+        return SshHost(hop, resolver, config_route(ssh_config, limits, depth + 1), limits=limits, compress=False)
 
     return ConfigRoute(jump, ssh_config, depth)
 
@@ -155,13 +153,9 @@ class SshHost:
 
         def work(connection: Connection, call: Call[SshStream], stage: Stage) -> SshStream:
             channel = start_command(connection, call, command, until, stage, stream=True)
-            return SshStream(
-                connection, channel, self._calls, stdin=stdin, max_line=max_line, on_stderr=on_stderr
-            )
+            return SshStream(connection, channel, self._calls, stdin=stdin, max_line=max_line, on_stderr=on_stderr)
 
-        stream = self._with_connection(
-            work, until, open_deadline_s, printable(argv[0]), discard=SshStream.close
-        )
+        stream = self._with_connection(work, until, open_deadline_s, printable(argv[0]), discard=SshStream.close)
         try:
             self._calls.add(stream)
         except FaultError:

@@ -108,13 +108,9 @@ def resolve(text: str | Written, *, ssh_config: Path | None = None) -> SshTarget
     if ssh_config is not None:
         ssh_config = ssh_config.expanduser()
         if not ssh_config.is_file():
-            raise FaultError(
-                Fault(FaultKind.MISSING, str(ssh_config), "there is no such file", "correct `ssh_config`")
-            )
-    if shutil.which("ssh"):
-        options = ask_openssh(written, ssh_config)
-    else:
-        options = read_with_paramiko(written, ssh_config)
+            raise FaultError(Fault(FaultKind.MISSING, str(ssh_config), "there is no such file", "correct `ssh_config`"))
+    ask = ask_openssh if shutil.which("ssh") else read_with_paramiko
+    options = ask(written, ssh_config)
     return build_target(written, options, ssh_config)
 
 
@@ -162,9 +158,7 @@ def read_with_paramiko(written: Written, ssh_config: Path | None) -> dict[str, l
     return options
 
 
-def build_target(
-    written: Written, options: Mapping[str, list[str]], ssh_config: Path | None = None
-) -> SshTarget:
+def build_target(written: Written, options: Mapping[str, list[str]], ssh_config: Path | None = None) -> SshTarget:
     """Turn keyword -> values into a target; what the config leaves out gets OpenSSH's defaults."""
     first = {keyword: values[0] for keyword, values in options.items() if values}
     hostname = first.get("hostname", written.host)

@@ -162,6 +162,4 @@ def _pace_note(factor: float, wait_s: float, interval_s: float, fault: Fault | N
 def _unexpected(name: str, error: Exception) -> Fault:
     place = traceback.extract_tb(error.__traceback__)[-1]
     why = f"{type(error).__name__}: {error} (at {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
-    return Fault(
-        FaultKind.GARBLED, f"reading {name}", why, "this is a defect of the cockpit; please report it"
-    )
+    return Fault(FaultKind.GARBLED, f"reading {name}", why, "this is a defect of the cockpit; please report it")

@@ -80,9 +80,7 @@ class SlurmClient:
 
     def read(self, program: str, args: Sequence[str], what: str) -> bytes:
         """The output of a read; raises FaultError, with the controller's own state found out by a ping."""
-        if (
-            self._controller_bad
-        ):  # a read would block for MessageTimeout (59 s on ParallelCluster), a ping does not
+        if self._controller_bad:  # a read would block for MessageTimeout (59 s on ParallelCluster), a ping does not
             self._controller_bad = (fault := self._controller_fault(what)) is not None
             if fault:
                 raise FaultError(fault)
@@ -142,9 +140,7 @@ class SlurmReads:
 
     def site(self) -> SlurmSite:
         """The configuration as far as screens need it."""
-        site = parse_config(
-            self._client.read("scontrol", ["show", "config"], "reading Slurm's configuration")
-        )
+        site = parse_config(self._client.read("scontrol", ["show", "config"], "reading Slurm's configuration"))
         partitions = self._client.read("scontrol", ["-o", "show", "partition"], "reading the queues' limits")
         return replace(site, partitions=parse_partitions(partitions), sees_all_jobs=self._sees_all_jobs(site))
 

@@ -64,9 +64,7 @@ def test_gpus_are_counted_plain_or_by_type_but_never_twice(text: str, gpus: Gpus
 def test_gpus_of_a_job_come_from_the_first_text_that_tells_them() -> None:
     plain = "cpu=8,mem=8000M,node=2,billing=8"
     assert job_gpus(tres_alloc=f"{plain},gres/gpu=16,gres/gpu:h100=16", nodes=2) == Gpus(16, "h100")
-    assert job_gpus(tres_alloc=f"{plain},gres/gpu=16", per_node="gres/gpu:h100:8", nodes=2) == Gpus(
-        16, "h100"
-    )
+    assert job_gpus(tres_alloc=f"{plain},gres/gpu=16", per_node="gres/gpu:h100:8", nodes=2) == Gpus(16, "h100")
     assert job_gpus(tres_alloc=plain, per_node="gres:gpu:8", nodes=2) == Gpus(16)
     assert job_gpus(tres_alloc=plain, per_node="gres/gpu:h100:4", nodes=1) == Gpus(4, "h100")
     assert job_gpus(tres_alloc=plain, per_node="N/A", per_job="gres/gpu:3", nodes=2) == Gpus(3)
@@ -100,9 +98,7 @@ def test_memory(text: str, mib: int | None) -> None:
 
 def test_numbers_know_slurms_units_and_its_words_for_nothing() -> None:
     assert [number(text) for text in ("0", "384", "2K", "1M")] == [0, 384, 2048, 1_048_576]
-    assert [number(text) for text in ("N/A", "", "(null)", "4294967294", "4294967295", "-1", "x")] == [
-        None
-    ] * 7
+    assert [number(text) for text in ("N/A", "", "(null)", "4294967294", "4294967295", "-1", "x")] == [None] * 7
 
 
 def test_a_tres_list_is_read_as_it_is_written() -> None:

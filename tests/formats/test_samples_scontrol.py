@@ -27,9 +27,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def test_job_details(version: str) -> None:
-    details = {
-        detail.job_id: detail for detail in parse_job_details(read(version, "scontrol_show_job_dd.txt"))
-    }
+    details = {detail.job_id: detail for detail in parse_job_details(read(version, "scontrol_show_job_dd.txt"))}
     assert len(details) == 26
     assert dict(details[2].gpu_indices) == {name: tuple(range(8)) for name in ("gpu-st-p5-2", "gpu-st-p5-3")}
     assert dict(details[1].gpu_indices) == {"gpu-st-p5-1": (0, 1, 2, 3)}
@@ -62,15 +60,11 @@ def test_node_details_say_the_same_as_sinfo(version: str) -> None:
 
 
 def test_partitions_and_ping(version: str) -> None:
-    partitions = {
-        found.name: found for found in parse_partitions(read(version, "scontrol_show_partition_oneline.txt"))
-    }
+    partitions = {found.name: found for found in parse_partitions(read(version, "scontrol_show_partition_oneline.txt"))}
     assert list(partitions) == ["gpu", "prio", "cpu", "old", "test"]
     assert {name for name, found in partitions.items() if found.hidden} == {"test"}
     assert {name for name, found in partitions.items() if found.default} == {"gpu"}
-    assert {name: found.state for name, found in partitions.items() if found.state != "UP"} == {
-        "old": "INACTIVE"
-    }
+    assert {name: found.state for name, found in partitions.items() if found.state != "UP"} == {"old": "INACTIVE"}
     for found in partitions.values():
         assert count(found.hostlist) == found.total_nodes
     assert parse_ping(read(version, "scontrol_ping.txt")) == (Controller("primary", "head", True),)

@@ -123,9 +123,7 @@ def test_texts_with_separators_everywhere_still_make_one_job() -> None:
 def test_an_unchanged_record_gives_the_same_object_and_the_cache_forgets_the_rest() -> None:
     cache: dict[bytes, Job] = {}
     first = parse_queue(queue(job(JobID="1"), job(JobID="2")), cache=cache)
-    second = parse_queue(
-        queue(job(JobID="1"), job(JobID="2", StateCompact="CG"), job(JobID="3")), cache=cache
-    )
+    second = parse_queue(queue(job(JobID="1"), job(JobID="2", StateCompact="CG"), job(JobID="3")), cache=cache)
     assert second[0] is first[0]
     assert [found.state for found in second] == ["R", "CG", "R"]
     third = parse_queue(queue(job(JobID="3")), cache=cache)

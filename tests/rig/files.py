@@ -20,7 +20,7 @@ USERS = {"alice": 20001, "bob": 20002, "carol": 20003}
 
 def write_all(layout: Layout) -> None:
     """Make the state directory complete, so that machines can boot from it. Takes about 0.1 s."""
-    for name in ("bin", "dev", "etc", "home", "local", "ssh"):
+    for name in ("accounts", "bin", "dev", "etc", "home", "local", "ssh"):
         (layout.state / name).mkdir()
     for name in layout.machines:
         for part in ("bin", "log"):
@@ -119,16 +119,16 @@ def _slurm_version() -> tuple[int, ...]:
 
 def _accounts(layout: Layout) -> None:
     """passwd, shadow and hosts as the machines of the rig see them; the real ones are left alone."""
-    home, etc = layout.state / "home", layout.state / "etc"
+    home, accounts = layout.state / "home", layout.state / "accounts"
     rows = [row for row in Path("/etc/passwd").read_text().splitlines() if not row.startswith("root:")]
     rows.insert(0, f"root:x:0:0:root:{home}/root:/bin/bash")
     rows += [f"{name}:x:{uid}:100::{home}/{name}:/bin/bash" for name, uid in USERS.items()]
-    (etc / "passwd").write_text("\n".join([*rows, ""]))
+    (accounts / "passwd").write_text("\n".join([*rows, ""]))
     # `*` is no password, but unlike `!` no lock either: sshd refuses locked accounts without PAM.
-    (etc / "shadow").write_text("root:*:19000:0:99999:7:::\n")
-    (etc / "shadow").chmod(0o600)
+    (accounts / "shadow").write_text("root:*:19000:0:99999:7:::\n")
+    (accounts / "shadow").chmod(0o600)
     names = [f"{layout.address(name)} {name}" for name in layout.machines]
-    (etc / "hosts").write_text("\n".join(["127.0.0.1 localhost", *names, ""]))
+    (accounts / "hosts").write_text("\n".join(["127.0.0.1 localhost", *names, ""]))
     (home / "root" / ".ssh").mkdir(parents=True, mode=0o700)
     (home / "root" / ".ssh" / "config").write_text(f"Include {layout.ssh_config}\n")
     for name, uid in USERS.items():

@@ -84,8 +84,8 @@ class Machines:
         if init is None:
             raise RigError(f"{name} is not running")
         # nsenter forks, so a deadline must act inside: killing nsenter would leave the command behind.
-        enter = ["nsenter", "-t", str(init), "-m", "-u", "-p", "timeout", "-k", "1", str(timeout_s)]
-        # Entering a mount namespace also moves to its root folder.
+        enter = ["nsenter", "-t", str(init), "-m", "-u", "-p", "-r", "timeout", "-k", "1", str(timeout_s)]
+        # Entering moves to the root folder (`-r`: the machine's own, which counts when all this is in a chroot).
         enter += ["env", "--chdir", str(self.state / "home" / cwd)]
         env = {
             "PATH": f"{self.tools(name)}:{SEARCH}",

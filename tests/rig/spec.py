@@ -23,7 +23,7 @@ class Spec:
     message_timeout_s: int = 10
     slurmd_timeout_s: int = 30
     resume_timeout_s: int = 40
-    suspend_timeout_s: int = 4
+    suspend_timeout_s: int = 2
     suspend_time_s: int = 600
     max_job_count: int = 10_000
     env: Mapping[str, str] = field(default_factory=dict)  # more environment for every SSH login

@@ -15,9 +15,7 @@ def screen_text(app: App[Any]) -> str:
     Only here a private attribute of Textual is touched: the compositor, which is what reaches the terminal.
     """
     width, height = app.size
-    console = Console(
-        file=StringIO(), record=True, width=width, height=height, legacy_windows=False, color_system=None
-    )
+    console = Console(file=StringIO(), record=True, width=width, height=height, legacy_windows=False, color_system=None)
     console.print(app.screen._compositor)
     text = console.export_text(styles=False)
     return "\n".join(line.rstrip() for line in text.split("\n")[:height])

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,9 +42,7 @@ def _one_zone(monkeypatch: pytest.MonkeyPatch) -> None:
 class Pilot:
     """The running app with the means to move it on."""
 
-    def __init__(
-        self, app: CockpitApp, pilot: object, cluster: Cluster, head: StillHost, clock: StillClock
-    ) -> None:
+    def __init__(self, app: CockpitApp, pilot: object, cluster: Cluster, head: StillHost, clock: StillClock) -> None:
         self.app, self.cluster, self.head, self.clock = app, cluster, head, clock
         self._pilot = pilot
 
@@ -71,7 +70,7 @@ class Pilot:
 
 
 @asynccontextmanager
-async def cockpit(size: tuple[int, int] = (120, 40), **simulation: int) -> AsyncIterator[Pilot]:
+async def cockpit(size: tuple[int, int] = (120, 40), **simulation: Any) -> AsyncIterator[Pilot]:
     """The app with nothing read yet; its pollers stand still, `read` polls everything once."""
     cluster, head, clock = still_cluster(**simulation)
     cluster.start = lambda: None  # type: ignore[method-assign]
@@ -91,9 +90,7 @@ async def test_golden_of_each_pane(pane: str, key: str, size: tuple[int, int]) -
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize(
-    ("name", "keys"), [("node", ["2", "enter"]), ("job", ["4", "G", "enter"]), ("help", ["?"])]
-)
+@pytest.mark.parametrize(("name", "keys"), [("node", ["2", "enter"]), ("job", ["4", "G", "enter"]), ("help", ["?"])])
 async def test_golden_of_details_and_help(name: str, keys: list[str], size: tuple[int, int]) -> None:
     async with cockpit(size) as pilot:
         await pilot.read()
@@ -133,9 +130,7 @@ async def test_an_outage_keeps_the_last_good_rows_and_tells_their_age() -> None:
     async with cockpit() as pilot:
         await pilot.read()
         before = [line for line in pilot.lines() if "gpu-st-p5-1 " in line]
-        pilot.head.fault = FaultError(
-            Fault(FaultKind.TIMEOUT, "reading the nodes", "no answer within 12 s", "wait")
-        )
+        pilot.head.fault = FaultError(Fault(FaultKind.TIMEOUT, "reading the nodes", "no answer within 12 s", "wait"))
         await pilot.read()
         await pilot.tick(34)
         assert [line for line in pilot.lines() if "gpu-st-p5-1 " in line] == before
@@ -177,7 +172,7 @@ async def test_hostile_names_stay_text_everywhere(tmp_path: Path, monkeypatch: p
         rows = pilot.cluster.view.queue
         assert rows is not None
         assert len(rows.jobs) >= len(HOSTILE)
-        for row in rows.rows:
+        for _ in rows.rows:
             await pilot.press("enter", "escape", "y", "j")
         await pilot.press("x", "asterisk", "y", "slash", *"[/]", "enter")
         text = pilot.text()

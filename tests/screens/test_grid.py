@@ -196,11 +196,7 @@ async def test_stale_rows_tell_their_age_and_lose_their_colours() -> None:
         app.grid.show(app.rows or [], stale="stale 34s")
         await pilot.pause()
         assert "○ stale 34s" in screen_lines(app)[0]
-        stale = {
-            segment.style.color
-            for segment in app.grid.render_line(3)
-            if segment.style and segment.text.strip()
-        }
+        stale = {segment.style.color for segment in app.grid.render_line(3) if segment.style and segment.text.strip()}
         assert len(fresh) > len(stale) == 1
 
 
@@ -402,3 +398,21 @@ async def test_prepared_rows_are_made_again_when_the_order_has_changed_since() -
 async def test_columns_with_one_id_are_refused() -> None:
     with pytest.raises(ValueError, match="same id"):
         GridApp(columns=[COLUMNS[0], COLUMNS[0]])
+
+
+async def test_an_error_on_the_thread_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_core, "SMALL", 10)
+
+    def broken(row: Row) -> float:
+        raise ZeroDivisionError(row.name)
+
+    app = GridApp(columns=[COLUMNS[0], replace(COLUMNS[2], sort=broken)])
+
+    async def sort_twenty_rows() -> None:
+        async with app.run_test(size=SIZE, notifications=True) as pilot:
+            app.grid.set_sort("load")
+            app.grid.show(node_rows(20))
+            await settled(app, pilot)
+
+    with pytest.raises(ZeroDivisionError):
+        await sort_twenty_rows()

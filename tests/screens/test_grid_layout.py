@@ -79,8 +79,7 @@ def test_nothing_reaches_over_the_edge_or_overlaps(
     specs: list[tuple[int, int, int, bool]], width: int, skip: int, wide: bool
 ) -> None:
     columns = [
-        column(f"c{i}", w, w + more, drop, is_wide and i > 0)
-        for i, (w, more, drop, is_wide) in enumerate(specs)
+        column(f"c{i}", w, w + more, drop, is_wide and i > 0) for i, (w, more, drop, is_wide) in enumerate(specs)
     ]
     layout = arrange(columns, {c.id: c.max_width for c in columns}, width, margin=2, wide=wide, skip=skip)
     assert layout.slots[0].column.id == "c0"

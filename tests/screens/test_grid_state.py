@@ -161,9 +161,7 @@ def test_range_spans_in_both_directions_and_ends_when_its_row_goes() -> None:
     assert state.anchor is None
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from(["move", "page", "scroll", "resize", "rows"]), st.integers(-40, 40)))
-)
+@given(st.lists(st.tuples(st.sampled_from(["move", "page", "scroll", "resize", "rows"]), st.integers(-40, 40))))
 def test_cursor_is_always_a_row_on_screen(steps: list[tuple[str, int]]) -> None:
     state = state_at(0, node_rows(20))
     for what, amount in steps:

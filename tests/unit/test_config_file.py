@@ -82,9 +82,7 @@ def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
         ("clusters:\n  a:\n    prometheus: prom:9090\n", 3, "must be an http://"),
     ],
 )
-def test_a_mistake_is_one_line_with_file_line_and_key(
-    tmp_path: Path, text: str, line: int, words: str
-) -> None:
+def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, text: str, line: int, words: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         load_config(path)

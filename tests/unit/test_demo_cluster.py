@@ -80,9 +80,7 @@ def test_two_demos_do_not_meet() -> None:
         client.load_host_keys(str(second.parent / "known_hosts"))
         path = str(first.parent / "id_ed25519")
         with pytest.raises(paramiko.AuthenticationException):
-            client.connect(
-                "127.0.0.1", two.port, "demo", key_filename=path, allow_agent=False, look_for_keys=False
-            )
+            client.connect("127.0.0.1", two.port, "demo", key_filename=path, allow_agent=False, look_for_keys=False)
         client.close()
 
 

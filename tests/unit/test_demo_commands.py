@@ -74,9 +74,7 @@ def test_environment_of_wrappers() -> None:
 
 def test_what_hosts_send_is_understood() -> None:
     argv = ["/opt/slurm/bin/squeue", "-h", "-O", "JobID:0\x1f,Name:0\x1e", "-n", "it's $HOME `id`"]
-    line = command_line(
-        argv, deadline_s=8.5, env={"SLURM_TIME_FORMAT": "%s"}, unset=["SQUEUE_FORMAT", "NOT_SET"]
-    )
+    line = command_line(argv, deadline_s=8.5, env={"SLURM_TIME_FORMAT": "%s"}, unset=["SQUEUE_FORMAT", "NOT_SET"])
     call = interpret(line, ENV)
     assert call is not None
     assert list(call.argv) == argv

@@ -39,9 +39,7 @@ def ask(sim: Simulation, *argv: str, **env: str) -> Answer:
     return run(sim, argv, env, "demo-head")
 
 
-def table(
-    sim: Simulation, program: str, names: Sequence[str], *argv: str, **env: str
-) -> list[dict[str, str]]:
+def table(sim: Simulation, program: str, names: Sequence[str], *argv: str, **env: str) -> list[dict[str, str]]:
     """Rows of a separated -O call by field name; fails when one row has another number of fields."""
     spec = ",".join([f"{name}:0{SEP}" for name in names[:-1]] + [f"{names[-1]}:0{END}"])
     answer = ask(sim, program, "-h", "-a", *argv, "-O", spec, **env)
@@ -126,9 +124,7 @@ def indices(text: str) -> set[int]:
 def test_gres_of_sinfo_equals_gres_of_jobs(sim: Simulation) -> None:
     for minutes in range(0, 240, 20):
         sim.advance(T0 + 60.0 * minutes)
-        by_node = {
-            row["NodeList"]: indices(row["GresUsed"]) for row in table(sim, "sinfo", SINFO_FIELDS, "-N")
-        }
+        by_node = {row["NodeList"]: indices(row["GresUsed"]) for row in table(sim, "sinfo", SINFO_FIELDS, "-N")}
         from_jobs: dict[str, set[int]] = {name: set() for name in by_node}
         details = ask(sim, "scontrol", "-d", "show", "job").stdout.decode()
         for record in details.split("\n\n"):
@@ -188,9 +184,7 @@ def test_sinfo_without_node_flag_folds_nodes_that_look_alike(sim: Simulation) ->
 
 
 def test_width_cuts_by_bytes_and_without_a_separator(sim: Simulation) -> None:
-    answer = ask(
-        sim, "squeue", "-h", "-t", "R", "-n", "训练[ckpt=3]-lr{1e-4}", "-O", "Name:4,State:.9,Partition:5|"
-    )
+    answer = ask(sim, "squeue", "-h", "-t", "R", "-n", "训练[ckpt=3]-lr{1e-4}", "-O", "Name:4,State:.9,Partition:5|")
     assert answer.stdout == "训".encode() + "练".encode()[:1] + b"  RUNNINGgpu  |\n"
 
 

@@ -114,9 +114,7 @@ def test_other_commands_run_for_real(client: paramiko.SSHClient) -> None:
     assert home.endswith("/home/demo-head")
 
 
-def test_environment_is_small_and_its_own(
-    client: paramiko.SSHClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_is_small_and_its_own(client: paramiko.SSHClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "1")
     stdout = execute(client, "/usr/bin/env")[1].decode()
     names = {line.partition("=")[0] for line in stdout.splitlines()}
@@ -141,9 +139,7 @@ def test_shell_finds_the_programs_and_they_work(client: paramiko.SSHClient) -> N
     assert (rc, path.endswith("/bin/squeue")) == (0, True)
     assert row.endswith(" moe-8x22b-anneal")
     assert execute(client, f"{path} -h -t CF -o %t") == (0, b"CF\n", b"")
-    rc, stdout, stderr = execute(
-        client, "sh -c 'SLURM_TIME_FORMAT=%s squeue -j 1; echo $?; sudo -n scontrol ping'"
-    )
+    rc, stdout, stderr = execute(client, "sh -c 'SLURM_TIME_FORMAT=%s squeue -j 1; echo $?; sudo -n scontrol ping'")
     assert stdout == b"1\nSlurmctld(primary) at demo-head is UP\n"
     assert stderr == b"slurm_load_jobs error: Invalid job id specified\n"
 
@@ -266,9 +262,7 @@ def test_other_users_are_refused_even_with_the_key(demo: DemoCluster) -> None:
     client.load_host_keys(str(folder_of(demo) / "known_hosts"))
     path = str(folder_of(demo) / "id_ed25519")
     with pytest.raises(paramiko.AuthenticationException):
-        client.connect(
-            "127.0.0.1", demo.port, "root", key_filename=path, allow_agent=False, look_for_keys=False
-        )
+        client.connect("127.0.0.1", demo.port, "root", key_filename=path, allow_agent=False, look_for_keys=False)
     client.close()
 
 
@@ -311,9 +305,7 @@ def test_private_files_are_private(demo: DemoCluster) -> None:
         assert (folder / name).stat().st_mode & 0o077 == 0
 
 
-def test_node_answers_through_the_head_by_address_and_name(
-    demo: DemoCluster, client: paramiko.SSHClient
-) -> None:
+def test_node_answers_through_the_head_by_address_and_name(demo: DemoCluster, client: paramiko.SSHClient) -> None:
     for address in ("127.77.0.2", "gpu-st-p5-2"):
         node = through_head(demo, client, address)
         assert execute(node, "hostname") == (0, b"gpu-st-p5-2\n", b"")
@@ -328,9 +320,7 @@ def through_head(demo: DemoCluster, head: paramiko.SSHClient, address: str) -> p
     node = paramiko.SSHClient()
     node.load_host_keys(str(folder_of(demo) / "known_hosts"))
     path = str(folder_of(demo) / "id_ed25519")
-    node.connect(
-        address, demo.port, "demo", key_filename=path, sock=sock, allow_agent=False, look_for_keys=False
-    )
+    node.connect(address, demo.port, "demo", key_filename=path, sock=sock, allow_agent=False, look_for_keys=False)
     return node
 
 
@@ -349,9 +339,7 @@ def test_what_is_not_there_refuses(demo: DemoCluster, address: str, port_offset:
     transport = client.get_transport()
     assert transport is not None
     with pytest.raises(paramiko.ChannelException):
-        transport.open_channel(
-            "direct-tcpip", (address, demo.port + port_offset), ("127.0.0.1", 0), timeout=10
-        )
+        transport.open_channel("direct-tcpip", (address, demo.port + port_offset), ("127.0.0.1", 0), timeout=10)
     client.close()
 
 
@@ -366,9 +354,7 @@ def test_nodes_forward_nowhere(demo: DemoCluster, client: paramiko.SSHClient) ->
 
 def ssh(demo: DemoCluster, *argv: str, stdin: bytes = b"") -> tuple[int, bytes]:
     config = str(folder_of(demo) / "ssh_config")
-    done = subprocess.run(
-        ["ssh", "-F", config, *argv], input=stdin, capture_output=True, timeout=30, check=False
-    )
+    done = subprocess.run(["ssh", "-F", config, *argv], input=stdin, capture_output=True, timeout=30, check=False)
     return done.returncode, done.stdout
 
 

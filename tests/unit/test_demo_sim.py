@@ -88,9 +88,7 @@ def test_invariants_hold_for_hours(scenario: str, nodes: int) -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 2**32), nodes=st.integers(1, 40), steps=st.lists(st.floats(0.1, 900.0), max_size=25)
-)
+@given(seed=st.integers(0, 2**32), nodes=st.integers(1, 40), steps=st.lists(st.floats(0.1, 900.0), max_size=25))
 def test_invariants_hold_for_any_seed_and_any_pace(seed: int, nodes: int, steps: list[float]) -> None:
     sim = make(nodes, seed=seed)
     for step in steps:

@@ -168,9 +168,7 @@ def test_hostile_node_names_are_refused(node_pool: NodePool, name: str) -> None:
 
 
 def test_the_longest_unused_is_given_up_but_none_in_use(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
-    pool = NodePool(
-        LocalHost(), NodeAccess(via="head", port=inner.port, max=2), ssh_config=inner.write_config()
-    )
+    pool = NodePool(LocalHost(), NodeAccess(via="head", port=inner.port, max=2), ssh_config=inner.write_config())
     first, second = pool.node("127.0.0.1"), pool.node("127.0.0.2")
     assert pool.node("127.0.0.1") is first
     pool.node("127.0.0.3")  # in place of the second

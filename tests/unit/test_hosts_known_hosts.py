@@ -45,10 +45,7 @@ def test_plain_port_pattern_and_alias_names(tmp_path: Path) -> None:
     key, other = make_key(seed=1), make_key(seed=2)
     path = tmp_path / "known_hosts"
     path.write_text(
-        line("head,10.0.0.1", key)
-        + line("[odd]:2222", key)
-        + line("*.prod,!bad.prod", key)
-        + line("x", other)
+        line("head,10.0.0.1", key) + line("[odd]:2222", key) + line("*.prod,!bad.prod", key) + line("x", other)
     )
     for hostname, port in (("HEAD", 22), ("10.0.0.1", 22), ("odd", 2222), ("a.prod", 22)):
         check(path, hostname, port).verify("ssh-ed25519", key)

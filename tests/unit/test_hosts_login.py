@@ -189,7 +189,5 @@ def test_many_known_hosts(server: Sshd) -> None:
 @pytest.mark.parametrize("known", ["rsa", "ecdsa", "ed25519"])
 def test_a_host_known_by_one_type_only_is_known(tmp_path: Path, known: str) -> None:
     with Sshd(tmp_path, host_key_kinds=("ed25519", "rsa", "ecdsa")) as server:
-        server.known_hosts.write_text(
-            f"{server.pattern} {server.public(server.directory / f'host_{known}')}\n"
-        )
+        server.known_hosts.write_text(f"{server.pattern} {server.public(server.directory / f'host_{known}')}\n")
         assert say_hello(server) == b"hello\n"

@@ -108,9 +108,7 @@ def test_env_and_unset(host: SshHost) -> None:
     assert done.stdout == b"1 $(id) none\n"
 
 
-@pytest.mark.skipif(
-    not os.path.exists("/bin/tcsh") or os.geteuid() != 0, reason="needs /bin/tcsh, and root to run it"
-)
+@pytest.mark.skipif(not os.path.exists("/bin/tcsh") or os.geteuid() != 0, reason="needs /bin/tcsh, and root to run it")
 def test_csh_as_login_shell(tmp_path: Path) -> None:
     # sshd takes the shell from the password file; a forced command is the same line through csh.
     with Sshd(tmp_path, options=['ForceCommand exec /bin/tcsh -c "$SSH_ORIGINAL_COMMAND"']) as csh:
@@ -149,9 +147,7 @@ def _running(server: Sshd, argument: str) -> bool:
 def test_more_threads_than_sessions(host: SshHost) -> None:
     results: list[int] = []
     argv = ["sleep", "0.2"]
-    threads = [
-        threading.Thread(target=lambda: results.append(host.run(argv, deadline_s=60).rc)) for _ in range(12)
-    ]
+    threads = [threading.Thread(target=lambda: results.append(host.run(argv, deadline_s=60).rc)) for _ in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -165,8 +161,7 @@ def test_a_server_with_fewer_sessions_than_we_take(tmp_path: Path) -> None:
         try:
             results: list[int] = []
             threads = [
-                threading.Thread(target=lambda: results.append(host.run(["true"], deadline_s=60).rc))
-                for _ in range(6)
+                threading.Thread(target=lambda: results.append(host.run(["true"], deadline_s=60).rc)) for _ in range(6)
             ]
             for thread in threads:
                 thread.start()

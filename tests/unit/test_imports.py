@@ -12,9 +12,7 @@ HEAVY = ("boto3", "botocore", "paramiko", "pynvml", "cryptography")
 
 def loaded_by(statement: str) -> set[str]:
     script = f"{statement}\nimport sys\nprint(' '.join(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     return set(done.stdout.split())
 
 
@@ -23,9 +21,7 @@ def test_network_libraries_wait_until_they_are_needed(module: str) -> None:
     assert loaded_by(f"import {module}").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize(
-    "module", ["cockpit.cluster", "cockpit.report", "cockpit.cli", "cockpit.demo.cluster"]
-)
+@pytest.mark.parametrize("module", ["cockpit.cluster", "cockpit.report", "cockpit.cli", "cockpit.demo.cluster"])
 def test_the_engine_runs_without_textual(module: str) -> None:
     assert "textual" not in loaded_by(f"import {module}")
 

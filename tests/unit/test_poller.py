@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -41,11 +42,10 @@ def test_the_wait_between_polls(interval_s: float, took_s: float, failures: int,
 
 
 def poller(
-    read: object, beats: list[Beat], clock: StillClock | None = None, pace: Pace | None = None
+    read: Callable[[], int], beats: list[Beat], clock: StillClock | None = None, pace: Pace | None = None
 ) -> Poller[int]:
     clock = clock or StillClock()
-    sink = lambda name, beat: beats.append(beat)  # noqa: E731
-    return Poller(KEY, read, sink, interval_s=5, pace=pace or Pace(clock), clock=clock)  # type: ignore[arg-type]
+    return Poller(KEY, read, lambda name, beat: beats.append(beat), interval_s=5, pace=pace or Pace(clock), clock=clock)
 
 
 def test_an_answer_and_a_fault_become_snapshots() -> None:

@@ -64,7 +64,8 @@ def test_the_start_of_a_failure_is_kept_and_a_good_answer_ends_it() -> None:
 
 def test_listeners_hear_of_each_change_until_they_stop() -> None:
     clock = StillClock()
-    store, heard = Store(clock), []
+    heard: list[str] = []
+    store = Store(clock)
     stop = store.listen(heard.append)
     store.put("words", good(clock, "a"))
     stop()

@@ -11,9 +11,11 @@ rm -rf "$dir/run" "$dir/spool" "$dir/ended"
 mkdir -p "$dir/run/sshd" "$dir/run/munge" "$dir/spool"
 # A /run of its own: munge's usual socket path then belongs to this machine alone.
 mount --bind "$dir/run" /run
-for file in hosts passwd shadow; do
-    mount --bind "$state/etc/$file" "/etc/$file"
-done
+# Binding single files would not last: when one is replaced outside (useradd does), its bind mount goes here too.
+mount -t overlay -o "lowerdir=$state/accounts:/etc" overlay /etc ||
+    for file in hosts passwd shadow; do
+        mount --bind "$state/accounts/$file" "/etc/$file"
+    done
 [ -d "$dir/dev" ] && mount --bind "$dir/dev" "$state/dev"
 
 SLURM_CONF=$state/etc/slurm.conf

@@ -1,0 +1,126 @@
+"""`python -m tests.bench.entry LOG --config FILE [--heartbeat]`: the cockpit, with a log of what it does.
+
+One JSON object a line: `beat` (a source was read: name, how long, processor time so far), `started` (a
+process), and with --heartbeat `late` (the event loop: by how much, and in which function it then was).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from cockpit.app import CockpitApp
+from cockpit.cluster import Cluster
+from cockpit.config_file import load_config
+from cockpit.sources.base import SourceKey
+from tests.bench.heartbeat import PERIOD_S, heartbeat
+
+LOOK_AFTER_S = 0.025  # a loop that has not woken by then is looked at while it is busy
+_OURS = ("/cockpit/", "/screens/", "/themes/", "/actions/")
+
+Tell = Callable[..., None]
+
+
+class Watcher:
+    """Finds out what the event loop's thread does while it is late: a second thread looks at its stack."""
+
+    def __init__(self) -> None:
+        self._waiting_since = time.monotonic()
+        self._main = threading.get_ident()
+        self.place = ""
+        threading.Thread(target=self._watch, name="bench-watcher", daemon=True).start()
+
+    def began(self, at: float) -> None:
+        """The loop is alive at that moment."""
+        self._waiting_since, self.place = at, ""
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(PERIOD_S)
+            if not self.place and time.monotonic() - self._waiting_since > PERIOD_S + LOOK_AFTER_S:
+                self.place = place_of(sys._current_frames().get(self._main))
+
+
+def place_of(frame: FrameType | None) -> str:
+    """The innermost function of the cockpit on a stack, and the innermost of all."""
+    names = []
+    while frame is not None:
+        code = frame.f_code
+        names.append((code.co_filename, f"{Path(code.co_filename).name}:{code.co_name}"))
+        frame = frame.f_back
+    ours = next((name for path, name in names if any(part in path for part in _OURS)), "")
+    return " < ".join(filter(None, (names[0][1], ours))) if names else ""
+
+
+class WatchedApp(CockpitApp):
+    """The cockpit with a heartbeat in its event loop."""
+
+    tell: Tell
+
+    async def on_load(self) -> None:
+        """Start the heartbeat with the event loop."""
+        watcher = Watcher()
+
+        def late(at: float, late_s: float) -> None:
+            self.tell("late", at=at, late_s=late_s, place=watcher.place)
+
+        self.run_worker(heartbeat(late, watcher.began))
+
+
+def main() -> int:
+    """Run the cockpit until `q`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("log", type=Path)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--heartbeat", action="store_true")
+    args = parser.parse_args()
+    config = load_config(args.config)
+    with args.log.open("a", buffering=1) as log:
+        tell = teller(log.write)
+        sys.addaudithook(lambda event, args: event == "subprocess.Popen" and tell("started", argv=str(args[0])))
+        cluster = Cluster(config.clusters[config.default or next(iter(config.clusters))])
+        app = CockpitApp(cluster)
+        if args.heartbeat:
+            app = WatchedApp(cluster)
+            app.tell = tell
+        cluster.store.listen(lambda name: tell_beat(tell, cluster, name))
+        try:
+            app.run()
+        finally:
+            cluster.stop()
+    return app.return_code or 0
+
+
+def teller(write: Callable[[str], Any]) -> Tell:
+    """A function that writes one event as a line, from any thread."""
+
+    def tell(event: str, **facts: Any) -> None:
+        write(json.dumps({"event": event, "at": time.monotonic(), **facts}) + "\n")
+
+    return tell
+
+
+def tell_beat(tell: Tell, cluster: Cluster, name: str) -> None:
+    """Log that a source was read, and what the process and its children have cost by then."""
+    state = cluster.store.state(SourceKey[object](name))
+    spent = os.times()
+    tell(
+        "beat",
+        name=name,
+        took_s=state.good.took_s if state.good else None,
+        error=state.error.line() if state.error else None,
+        own_cpu_s=spent.user + spent.system,
+        children_cpu_s=spent.children_user + spent.children_system,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

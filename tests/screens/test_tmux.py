@@ -1,0 +1,76 @@
+"""The demo in a real terminal: tmux, 256 colours, 80x24, through the command line as a newcomer types it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.tmux,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
+]
+
+
+class Tmux:
+    """One tmux server of our own with one window."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = str(folder / "tmux")
+
+    def run(self, *words: str) -> str:
+        env = {**os.environ, "TERM": "xterm-256color"}
+        argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
+        return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=20, check=False).stdout
+
+    def start(self, command: str, size: tuple[int, int]) -> None:
+        width, height = map(str, size)
+        self.run(
+            "new-session", "-d", "-x", width, "-y", height, f"TERM=tmux-256color {command}; echo ended $?; sleep 60"
+        )
+
+    def text(self, *, colours: bool = False) -> str:
+        return self.run("capture-pane", "-p", *(["-e"] if colours else []))
+
+    def wait(self, true: Callable[[str], bool], timeout_s: float = 30.0) -> str:
+        until = time.monotonic() + timeout_s
+        while not true(text := self.text()):
+            assert time.monotonic() < until, text
+            time.sleep(0.1)
+        return text
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Tmux]:
+    server = Tmux(tmp_path)
+    yield server
+    server.run("kill-server")
+
+
+def test_the_demo_at_80x24_in_256_colours(tmux: Tmux) -> None:
+    tmux.start(f"{sys.executable} -m cockpit demo", (80, 24))
+    text = tmux.wait(lambda text: "gpu-st-p5-8" in text and "● queue" in text)
+    lines = text.rstrip("\n").split("\n")
+    assert len(lines) == 24
+    assert lines[0].startswith(" demo ")
+    assert "✖ gpu-st-p5-8 down" in lines[2]  # the worst trouble is named before any table
+    assert "q quit" in lines[-1]
+    coloured = tmux.text(colours=True)
+    assert "\x1b[38;5;202m" in coloured  # critical, an exact entry of the 256-colour palette
+    assert "\x1b[38;2;" not in coloured
+    tmux.run("send-keys", "4")
+    tmux.wait(lambda text: "llama3" in text and "running" in text)
+    tmux.run("send-keys", "/")
+    tmux.run("send-keys", "-l", "user:maria")
+    tmux.run("send-keys", "Enter")
+    tmux.wait(lambda text: "maria" in text and "kenji" not in text)
+    tmux.run("send-keys", "Escape")
+    tmux.wait(lambda text: "kenji" in text)
+    tmux.run("send-keys", "q")
+    tmux.wait(lambda text: "ended 0" in text)

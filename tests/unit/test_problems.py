@@ -1,0 +1,54 @@
+"""Problems: worst first, alike ones as one, each with its next step; sources before all the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cockpit.models import Fault, FaultError, FaultKind, Health
+from cockpit.problems import Ages
+from tests.still import still_cluster
+
+
+def test_a_busy_cluster_names_its_troubles_worst_first() -> None:
+    cluster, _, _ = still_cluster()
+    cluster.read_once()
+    found = cluster.problems()
+    assert [(problem.health, problem.subject) for problem in found] == [
+        (Health.CRITICAL, "gpu-st-p5-8"),
+        (Health.WARN, "48236"),
+        (Health.DRAINED, "gpu-st-p5-6"),
+    ]
+    assert all(problem.next_step and problem.since for problem in found)
+    assert "DependencyNeverSatisfied" in found[1].title
+
+
+def test_a_quiet_cluster_has_none() -> None:
+    cluster, _, _ = still_cluster(scenario="calm")
+    cluster.read_once()
+    assert cluster.problems() == ()
+
+
+def test_sources_that_fail_for_the_same_cause_are_one_problem_and_come_first() -> None:
+    cluster, head, clock = still_cluster()
+    cluster.read_once()
+    head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "connection refused", "is sshd up?"))
+    cluster.read_once()
+    clock.time += 3600
+    worst = cluster.problems()[0]
+    assert (worst.subject, worst.title, worst.health) == ("nodes, queue, slurm", "connection refused", Health.CRITICAL)
+    assert worst.next_step == "is sshd up?"
+    assert "3600 s ago" in worst.evidence
+    head.fault = None
+    cluster.read_once()
+    assert not [problem for problem in cluster.problems() if problem.key.startswith("source:")]
+
+
+def test_the_age_of_a_problem_is_kept_while_it_lasts_and_forgotten_after() -> None:
+    ages, (cluster, _, _) = Ages(), still_cluster()
+    cluster.read_once()
+    undated = [replace(problem, since=None) for problem in cluster.problems()]
+    first = ages.dated(undated, 100.0)
+    again = ages.dated(undated, 200.0)
+    assert [p.since for p in first] == [p.since for p in again] == [100.0] * 3
+    ages.dated([], 300.0)
+    assert ages.dated(undated, 400.0)[0].since == 400
