@@ -110,7 +110,8 @@ def teller(write: Callable[[str], Any]) -> Tell:
 
 def tell_beat(tell: Tell, cluster: Cluster, name: str) -> None:
     """Log that a source was read, and what the process and its children have cost by then."""
-    state = cluster.store.state(SourceKey[object](name))
+    key: SourceKey[object] = SourceKey(name)
+    state = cluster.store.state(key)
     spent = os.times()
     tell(
         "beat",

@@ -1,4 +1,4 @@
-"""A coroutine that notices when its event loop is late; alone (`python -m tests.bench.heartbeat`) it tells the machine's own share."""
+"""A coroutine that notices when its event loop is late; run alone it tells the machine's own share."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -63,7 +62,8 @@ class Session(Terminal):
 
     def quit_s(self) -> float | None:
         """How long it takes from `q` to the end of the process; None when it did not end."""
-        return minus(self.wait_end(QUIT_S), self.press(b"q"))
+        pressed = self.press(b"q")
+        return minus(self.wait_end(QUIT_S), pressed)
 
     def close(self) -> None:
         """End it and remove the log."""
@@ -133,10 +133,3 @@ class Cursor:
             if found[1]:
                 self._row = int(found[1])
             yield self._row, found[2]
-
-
-def freeze(pid: int) -> None:
-    """Stop a process, as a hung machine would look from outside."""
-    import os
-
-    os.kill(pid, signal.SIGSTOP)

@@ -25,7 +25,7 @@ def measure_starts(target: Target, runs: int) -> dict[str, Any]:
     rounds = [one_round(target, has_data) for _ in range(runs + 1)][1:]
 
     def middle(name: str) -> float | None:
-        return median([found[name] for found in rounds if found[name] is not None])
+        return median([value for found in rounds if (value := found[name]) is not None])
 
     paint, data = middle("paint_s"), middle("data_s")
     return {
@@ -38,7 +38,7 @@ def measure_starts(target: Target, runs: int) -> dict[str, Any]:
         "first_data_ratio": ratio(data, middle("raw_s")),
         "first_data_over_raw_s": minus(data, middle("raw_s")),
         # What the budget leaves: 1.2 times the raw commands and 0.3 s.
-        "first_data_budget_s": None if (raw := middle("raw_s")) is None else 1.2 * raw + 0.3,
+        "first_data_budget_s": 1.2 * raw + 0.3 if (raw := middle("raw_s")) is not None else None,
         "quit_after_start_s": middle("quit_s"),
         "rounds": rounds,
     }
@@ -86,7 +86,9 @@ def _together(target: Target) -> float:
     """Both reads at the same time, as the cockpit makes them."""
     began = time.monotonic()
     env = {**os.environ, **target.env}
-    running = [subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for argv in target.reads()]
+    running = [
+        subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for argv in target.reads()
+    ]
     for process in running:
         process.communicate()
     return time.monotonic() - began

@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -14,6 +15,10 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Textual asks whether frames may be bracketed; terminals of today answer that they can.
 _ASKED, _ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
@@ -61,6 +66,7 @@ class Terminal:
             env={**os.environ, **kind, **(env or {})},
         )
         os.close(slave)
+        self._pidfd = os.pidfd_open(self._process.pid)
         self._reader = threading.Thread(target=self._read, name="terminal", daemon=True)
         self._reader.start()
 
@@ -98,8 +104,7 @@ class Terminal:
 
     def wait_end(self, timeout_s: float) -> float | None:
         """When the program was gone; None when it still runs."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout_s)
+        if select.select([self._pidfd], [], [], timeout_s)[0]:
             return time.monotonic()
         return None
 
@@ -110,12 +115,14 @@ class Terminal:
     def close(self) -> None:
         """End the program if it still runs, and let go of the terminal."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is None:
-                self._process.send_signal(number)
+            if not self.wait_end(0):
+                signal.pidfd_send_signal(self._pidfd, number)
                 self.wait_end(_GONE_S / 5)
+        self._process.wait()
         self._reader.join(_GONE_S)
         with contextlib.suppress(OSError):
             os.close(self._master)
+        os.close(self._pidfd)
 
     def _read(self) -> None:
         while True:
@@ -135,7 +142,7 @@ class Terminal:
             if not chunk:
                 return
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

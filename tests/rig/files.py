@@ -10,8 +10,9 @@ import subprocess
 from pathlib import Path
 from string import Template
 
+from tests.rig import nvml
 from tests.rig.require import SEARCH
-from tests.rig.spec import HEAD, MUNGE_SOCKET, Layout
+from tests.rig.spec import HEAD, MUNGE_SOCKET, TOOLS, Layout
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Users whose jobs a test may submit with uid=; they exist only inside the rig's namespaces.
@@ -35,6 +36,7 @@ def write_all(layout: Layout) -> None:
     _ssh(layout)
     if layout.spec.booted:
         _gpu_devices(layout)
+        _nvml(layout)
 
 
 def _programs(layout: Layout) -> None:
@@ -177,8 +179,10 @@ def _ssh(layout: Layout) -> None:
 
 def _sshd_config(layout: Layout, name: str) -> None:
     environment = {
-        "PATH": f"{layout.host_dir(name)}/bin:{SEARCH}",
+        "PATH": f"{TOOLS}:{SEARCH}",
         "SLURM_CONF": str(layout.slurm_conf),
+        # On the head, too: jobs take their environment along from there.
+        "LD_LIBRARY_PATH": str(layout.library_dir),
         **layout.spec.env,
     }
     values = {
@@ -203,3 +207,13 @@ def _gpu_devices(layout: Layout) -> None:
             except PermissionError:
                 # Slurm then only complains that it is no device; indexes still work.
                 (folder / f"nvidia{index}").touch()
+
+
+def _nvml(layout: Layout) -> None:
+    """NVIDIA's library and nvidia-smi for every node, where this machine can build the library."""
+    if not layout.spec.gpus or nvml.missing() is not None:
+        return
+    nvml.install(layout.library_dir)
+    for name in layout.spec.nodes:
+        nvml.install_smi(layout.host_dir(name) / "bin")
+        nvml.NvmlControl(layout.nvml_state(name), gpus=layout.spec.gpus, seed=name)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.rig import procs
+from tests.rig.nvml import NvmlControl, missing
 from tests.rig.require import SEARCH
-from tests.rig.spec import HEAD, Layout, Spec
+from tests.rig.spec import HEAD, TOOLS, Layout, Spec
 
 T = TypeVar("T")
 Done = subprocess.CompletedProcess[bytes]
@@ -67,6 +68,13 @@ class Machines:
         """The folder that comes first in PATH on that machine, for stand-ins."""
         return self.layout.host_dir(self._machine(name)) / "bin"
 
+    def nvml(self, name: str) -> NvmlControl:
+        """What a node's GPUs are like, to be changed while it runs. RigError where there is no NVML stand-in."""
+        path = self.layout.nvml_state(self._machine(name))
+        if not path.exists():
+            raise RigError(missing() or f"{name} has no GPUs")
+        return NvmlControl(path)
+
     # -- enter
 
     def slurm(
@@ -88,9 +96,10 @@ class Machines:
         # Entering moves to the root folder (`-r`: the machine's own, which counts when all this is in a chroot).
         enter += ["env", "--chdir", str(self.state / "home" / cwd)]
         env = {
-            "PATH": f"{self.tools(name)}:{SEARCH}",
+            "PATH": f"{TOOLS}:{SEARCH}",
             "HOME": str(self.state / "home" / "root"),
             "SLURM_CONF": str(self.layout.slurm_conf),
+            "LD_LIBRARY_PATH": str(self.layout.library_dir),
         }
         return subprocess.run([*enter, *argv], input=stdin, capture_output=True, env=env, check=False)
 

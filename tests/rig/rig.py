@@ -233,7 +233,8 @@ class Rig(Machines):
     def settle(self, timeout_s: float = 60.0) -> None:
         """Undo what a test left: thaw, boot, cancel, resume, until all static nodes are idle again.
 
-        Dynamic nodes are told to power down, which takes some seconds that are not waited for.
+        GPUs are healthy and idle again. Dynamic nodes are told to power down, which takes some seconds that are
+        not waited for.
         """
         until = time.monotonic() + timeout_s
         for name in self.layout.machines:
@@ -243,6 +244,8 @@ class Rig(Machines):
                 if ended.exists():
                     self.kill_node(name)
             ended.unlink(missing_ok=True)
+            if self.layout.nvml_state(name).exists():
+                self.nvml(name).reset(gpus=self.spec.gpus, seed=name)
         self.boot(HEAD)
         self._await(HEAD, until, self._controller_up)
         self.slurm("sh", "-c", "squeue -h -a -o %A | xargs -r scancel")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 HEAD = "rig-head"
 MUNGE_SOCKET = "/run/munge/munge.socket.2"
+# Each machine's own stand-ins. The path is the same everywhere, since jobs take PATH along from the head.
+TOOLS = "/run/tools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,15 @@ class Layout:
     def local_slurm_conf(self) -> Path:
         """For clients outside the namespaces (`head: local`)."""
         return self.state / "local" / "slurm.conf"
+
+    @property
+    def library_dir(self) -> Path:
+        """Holds the stand-in of NVIDIA's library; on every machine's LD_LIBRARY_PATH."""
+        return self.state / "lib"
+
+    def nvml_state(self, name: str) -> Path:
+        """What that node's GPUs are like; a machine's init links it to where the library looks."""
+        return self.host_dir(name) / "nvml.state"
 
     def _index(self, name: str) -> int:
         kind, number = name.split("-")[1], int(name.rsplit("-", 1)[1])

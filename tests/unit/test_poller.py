@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -50,7 +50,9 @@ def poller(
 
 def test_an_answer_and_a_fault_become_snapshots() -> None:
     beats: list[Beat] = []
-    answers = iter([7, FaultError(Fault(FaultKind.TIMEOUT, "reading", "no answer")), ValueError("odd")])
+    answers: Iterator[int | Exception] = iter(
+        [7, FaultError(Fault(FaultKind.TIMEOUT, "reading", "no answer")), ValueError("odd")]
+    )
 
     def read() -> int:
         answer = next(answers)

@@ -16,10 +16,12 @@ mount -t overlay -o "lowerdir=$state/accounts:/etc" overlay /etc ||
     for file in hosts passwd shadow; do
         mount --bind "$state/accounts/$file" "/etc/$file"
     done
+ln -s "$dir/bin" /run/tools
+[ -f "$dir/nvml.state" ] && ln -s "$dir/nvml.state" /run/nvml-stand-in.state
 [ -d "$dir/dev" ] && mount --bind "$dir/dev" "$state/dev"
 
 SLURM_CONF=$state/etc/slurm.conf
-PATH=$dir/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+PATH=/run/tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 HOME=$state/home/root
 export SLURM_CONF PATH HOME
 cd "$HOME" || exit 1

@@ -1,0 +1,89 @@
+"""Packs the program for a node, and the command line that starts it there."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import zlib
+from importlib import resources
+from pathlib import Path
+
+from cockpit.probe.agent.options import DEFAULTS
+from cockpit.probe.fallback import FALLBACK_SCRIPT
+
+# In the order in which they can be run: each one's imports come before it.
+MODULES = (
+    "values", "child", "question", "link", "options", "node", "pids", "procs", "mounts", "efa", "klog",
+    "nvml_gpu", "nvml", "driver", "inventory", "smi", "neuron", "accel", "main",
+)  # fmt: skip
+
+# Python before it has anything of ours: takes exactly its bytes from stdin and leaves the rest there.
+_BOOT_LINES = (
+    "import os,zlib",
+    "def take(n):",
+    " b=bytes()",
+    " while len(b)<n:",
+    "  c=os.read(0,n-len(b))",
+    "  if len(c)==0: os._exit(3)",
+    "  b+=c",
+    " return b",
+    "sizes=[int(word) for word in take(24).split()]",
+    "take(sizes[0])",
+    "SOURCE=zlib.decompress(take(sizes[1]))",
+    "PYNVML=take(sizes[2])",
+    "exec(compile(SOURCE,'probe','exec'))",
+)
+# Neither newline, backslash nor exclamation mark: csh and fish could not be given them.
+_BOOT = "exec(chr(10).join([" + ",".join(f'"{line}"' for line in _BOOT_LINES) + "]))"
+
+# Python of the system comes first: what PATH finds may lie on a file system that hangs.
+_PYTHONS = (
+    "/usr/bin/python3 /usr/libexec/platform-python python3 /usr/local/bin/python3 /opt/conda/bin/python3 "
+    "/opt/parallelcluster/pyenv/versions/*/bin/python3 /opt/*/bin/python3"
+)
+_SCRIPT = (
+    f"for p in {_PYTHONS}; do "
+    'if command -v "$p" >/dev/null 2>&1 && '
+    '"$p" -IS -c "import sys,zlib,json,ctypes,select; sys.exit(sys.version_info<(3,6))" </dev/null >/dev/null 2>&1; '
+    'then exec "$p" -IS -c "$0" "$@"; fi; done; '
+    "set -- $(dd bs=1 count=24 2>/dev/null) $1; "
+    'eval "$(dd bs=1 count="$1" 2>/dev/null)"'
+)
+
+
+def probe_argv(interval_s: float, **options: str | float) -> list[str]:
+    """The command for Host.stream; `options` as in agent/options.py (raises ValueError for others)."""
+    unknown = set(options) - set(DEFAULTS)
+    if unknown:
+        raise ValueError(f"unknown probe options: {', '.join(sorted(unknown))}")
+    words = [f"{name}={_word(value)}" for name, value in options.items()]
+    return ["sh", "-c", _SCRIPT, _BOOT, f"interval={interval_s:g}", *words]
+
+
+def _word(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+@functools.cache
+def probe_stdin() -> bytes:
+    """What goes over stdin (about 65 KB); stdin then stays open."""
+    shell = FALLBACK_SCRIPT.encode()
+    agent = zlib.compress(agent_source().encode(), 9)
+    pynvml = zlib.compress(_pynvml_source().encode(), 9)
+    sizes = "".join(f"{len(part):<8}" for part in (shell, agent, pynvml))
+    return sizes.encode() + shell + agent + pynvml
+
+
+def agent_source() -> str:
+    """The agent as one Python program that expects PYNVML (compressed source of pynvml) as a global."""
+    directory = resources.files("cockpit.probe.agent")
+    sources = [(name, directory.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
+    loader = directory.joinpath("loader.py").read_text(encoding="utf-8")
+    return f"SOURCES = {sources!r}\n{loader}"
+
+
+def _pynvml_source() -> str:
+    spec = importlib.util.find_spec("pynvml")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("nvidia-ml-py is not installed")
+    return Path(spec.origin).read_text(encoding="utf-8")

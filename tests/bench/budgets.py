@@ -1,0 +1,77 @@
+"""The figures of the table in their order, and the limits they are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure. `limit` is a number, or the name of the figure that holds it; None: it has no budget."""
+
+    figure: str
+    title: str
+    unit: str = ""
+    limit: float | str | None = None
+    words: str = ""  # the budget in words, where the number alone would not tell
+
+    def limit_of(self, figures: Figures) -> float | None:
+        """The limit in this figure's own unit; None when there is none or it is not known."""
+        limit = figures.get(self.limit) if isinstance(self.limit, str) else self.limit
+        return None if limit is None else float(limit)
+
+    def missed(self, figures: Figures) -> bool:
+        """True when the figure is there and over its limit."""
+        value, limit = figures.get(self.figure), self.limit_of(figures)
+        return value is not None and limit is not None and value > limit
+
+
+ROWS: tuple[Row, ...] = (
+    Row("blank_paint_s", "first paint of an empty Textual app", "s"),
+    Row("first_paint_s", "first paint", "s"),
+    Row("first_paint_ratio", "first paint / empty app", "×", 1.25),
+    Row("raw_s", "raw `sinfo`, then raw `squeue`", "s"),
+    Row("raw_together_s", "both at the same time", "s"),
+    Row("watch_s", "first data of `watch -n 5 squeue`", "s"),
+    Row(
+        "first_data_s",
+        "first data (a node, a job and its user)",
+        "s",
+        "first_data_budget_s",
+        "1.2 × raw + 0.3 s",
+    ),
+    Row("first_data_ratio", "first data / raw", "×"),
+    Row("first_data_over_raw_s", "first data − raw", "s"),
+    Row("key_idle_median_ms", "key to paint between reads, median", "ms", 8),
+    Row("key_idle_p99_ms", "key to paint between reads, p99", "ms", 50),
+    Row("key_refresh_median_ms", "key to paint during reads, median", "ms", 8),
+    Row("key_refresh_p99_ms", "key to paint during reads, p99", "ms", 50),
+    Row("page_s", "half a page, to the last byte", "s"),
+    Row("queue_pane_s", "`4`, to the queue with its lines", "s"),
+    Row("stall_worst_ms", "worst stall of the event loop", "ms", 50),
+    Row("stalls_over_50_ms", "stalls over 50 ms", "", 0),
+    Row("start_stall_worst_ms", "worst stall before the first data", "ms"),
+    Row("control_stall_worst_ms", "worst stall of an idle process meanwhile", "ms"),
+    Row("refresh_interval_s", "seconds between two reads of the queue", "s"),
+    Row("queue_read_s", "one read of the queue", "s"),
+    Row("nodes_read_s", "one read of the nodes", "s"),
+    Row("cpu_pct", "processor, % of a core", "%", 3),
+    Row("children_cpu_pct", "processor of the programs it runs here", "%"),
+    Row("changing_cpu_pct", "processor while jobs and nodes change", "%", 3),
+    Row("cpu_s_per_minute", "processor seconds a minute", "s"),
+    Row("rss_mib", "memory (RSS)", "MiB", 120),
+    Row("rss_peak_mib", "memory, highest", "MiB"),
+    Row("idle_bytes_per_s", "to the terminal between reads", "B/s", 1024),
+    Row("refresh_bytes", "to the terminal for a read", "B", 5 * 1024),
+    Row("changing_refresh_bytes", "the same while jobs and nodes change", "B", 5 * 1024),
+    Row("changing_refresh_bytes_worst", "the same, worst", "B", 35 * 1024),
+    Row("requests_per_refresh", "requests to slurmctld for a refresh", "", 2),
+    Row("processes_per_refresh", "processes started here for a refresh"),
+    Row("quit_s", "quit", "s", 0.5),
+    Row("quit_hung_s", "quit while an open connection hangs", "s", 0.5),
+    Row("quit_connecting_s", "quit while a connection is being made to a hung head", "s", 0.5),
+)
