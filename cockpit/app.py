@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import ClassVar
+import threading
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from rich.console import Console
 from textual import events, on
@@ -22,15 +24,18 @@ from cockpit.export import export_table
 from cockpit.text import printable
 from cockpit.words import plural
 from screens import chrome, grid_messages
-from screens.detail import DetailView
+from screens.detail import CopyText, DetailView
 from screens.filter_bar import FilterBar
 from screens.grid_model import cell_text
 from screens.help import HelpScreen
 from screens.keys import bindings
 from screens.pane import TablePane
+from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
 
 CHROME_TICK_S = 1.0
+CLIPBOARD_MAX = 50_000  # terminals and tmux cut longer OSC 52 sequences
+TOAST_MAX = 300
 
 
 class Changed(Message):
@@ -121,10 +126,12 @@ class CockpitApp(App[int]):
         self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster))
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self))
         trouble = self.query_one("#trouble", chrome.Line)
-        trouble.say(chrome.trouble_pieces(problems, self.cluster.head_now(), self))
+        trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self))
         trouble.display = bool(problems)
         self.query_one("#keys", chrome.Line).say(chrome.key_pieces("text" if self.in_detail else "grid"))
-        if not self.in_detail:
+        if self.in_detail:
+            self.query_one(DetailView).show_view()
+        else:
             self.pane.show_age(self.cluster)
 
     @property
@@ -147,11 +154,14 @@ class CockpitApp(App[int]):
     def action_refresh_now(self) -> None:
         """Read everything again now."""
         self.cluster.refresh()
+        if self.in_detail:
+            self.query_one(DetailView).read_record()
 
     def action_pause(self) -> None:
         """Stop or resume polling."""
         self.cluster.pace.paused = not self.cluster.pace.paused
-        self.cluster.refresh()
+        if not self.cluster.pace.paused:
+            self.cluster.refresh()
         self.refresh_chrome()
 
     def action_help(self) -> None:
@@ -166,10 +176,17 @@ class CockpitApp(App[int]):
             self.screen.remove_class("zoomed")
 
     @on(grid_messages.Opened)
-    def open_detail(self, event: grid_messages.Opened) -> None:
+    def open_row(self, event: grid_messages.Opened) -> None:
         """Show everything known about the row."""
+        self._open_detail(self.pane.spec.id, event.key)
+
+    def action_problems(self) -> None:
+        """Every problem in full."""
+        self._open_detail("problems", "")
+
+    def _open_detail(self, pane: str, key: str) -> None:
         detail = self.query_one(DetailView)
-        detail.open(self.pane.spec.id, event.key)
+        detail.open(pane, key)
         self.query_one("#panes", ContentSwitcher).current = "detail"
         detail.focus()
         self.refresh_chrome()
@@ -185,30 +202,43 @@ class CockpitApp(App[int]):
         self.screen.toggle_class("zoomed")
 
     @on(grid_messages.CopyRequested)
-    def copy(self, event: grid_messages.CopyRequested) -> None:
-        """Put names on the clipboard and show them, since no terminal says whether it took them."""
-        text = self.pane.copy_text(event.keys)
+    def copy_rows(self, event: grid_messages.CopyRequested) -> None:
+        """Put the names of rows on the clipboard."""
+        self._copy(self.pane.copy_text(event.keys))
+
+    @on(CopyText)
+    def copy_details(self, event: CopyText) -> None:
+        """Put a text on the clipboard."""
+        self._copy(event.text)
+
+    def _copy(self, text: str) -> None:
+        """Copy, and show what was copied, since no terminal says whether it took it."""
+        if len(text) > CLIPBOARD_MAX:
+            self.tell(f"{len(text):,} characters are too much for a clipboard; x writes files", severity="warning")
+            return
         self.copy_to_clipboard(text)
-        self.tell(text, title="copied")
+        shown = text if len(text) <= TOAST_MAX else f"{text[:TOAST_MAX]} … {len(text):,} characters"
+        self.tell(shown, title="copied")
 
     @on(grid_messages.ExportRequested)
     def export(self, event: grid_messages.ExportRequested) -> None:
-        """Write the lines shown to files of the user's own."""
-        grid, spec = event.grid, self.pane.spec
-        rows = grid.visible_rows
-        cells = [[cell_text(column.cell(row)) for column in spec.columns] for row in rows]
+        """Write the lines shown to files of the user's own, on a thread: there may be many."""
+        rows = event.grid.visible_rows
+        threading.Thread(target=self._export, args=(self.pane.spec, rows), daemon=True).start()
+
+    def _export(self, spec: PaneSpec, rows: Sequence[Any]) -> None:
         try:
             paths = export_table(
                 state_dir() / "exports",
                 f"{self.cluster.config.name}-{spec.id}",
                 [column.title for column in spec.columns],
-                cells,
+                [[cell_text(column.cell(row)) for column in spec.columns] for row in rows],
                 [spec.record(row) for row in rows],
             )
         except OSError as error:
-            self.tell(f"nothing exported: {error}", severity="error")
+            self.call_from_thread(self.tell, f"nothing exported: {error}", severity="error")
             return
-        self.tell(" ".join(map(str, paths)), title=f"{plural(len(rows), 'line')} exported")
+        self.call_from_thread(self.tell, " ".join(map(str, paths)), title=f"{plural(len(rows), 'line')} exported")
 
     def tell(self, text: str, *, title: str = "", severity: SeverityLevel = "information") -> None:
         """A toast with text that may come from outside; only for results of the user's own keys."""

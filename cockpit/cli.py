@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import shutil
@@ -17,22 +18,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit.config import ClusterConfig, Config, ConfigError, config_path
+from cockpit.models import FaultError
+from cockpit.text import printable
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
 MAX_DEMO_NODES = 1024
+MAX_SECONDS = 86_400
 OK, WRONG, USAGE, UNREACHED, REFUSED = range(5)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal in another encoding gets ? for what it lacks
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)
     except ConfigError as error:
-        print(f"cockpit: {error}", file=sys.stderr)
+        print(f"cockpit: {printable(str(error))}", file=sys.stderr)
         return USAGE
+    except FaultError as error:
+        print(f"cockpit: {error.fault.line()}", file=sys.stderr)
+        return UNREACHED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
@@ -60,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
     demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
-    demo.add_argument("--seconds", type=float, metavar="N", help="end after N seconds (headless: default 5)")
+    demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     demo.set_defaults(run=_demo)
     return parser
 
@@ -92,6 +102,16 @@ def _node_count(word: str) -> int:
     if not word.isdigit() or not 1 <= int(word) <= MAX_DEMO_NODES:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_DEMO_NODES}, not {word!r}")
     return int(word)
+
+
+def _seconds(word: str) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {MAX_SECONDS:,}, not {word!r}")
+    return seconds
 
 
 def _load(arguments: argparse.Namespace) -> ClusterConfig:
@@ -172,10 +192,10 @@ def _demo(arguments: argparse.Namespace) -> int:
         config = load_config(demo.start())
         cluster = next(iter(config.clusters.values()))
         if arguments.headless:
-            return _headless(cluster, arguments.seconds or 5.0)
+            return _headless(cluster, 5.0 if arguments.seconds is None else arguments.seconds)
         from cockpit.app import run_app
 
-        return run_app(cluster, read_only=False, seconds=arguments.seconds)
+        return run_app(cluster, read_only=arguments.read_only, seconds=arguments.seconds)
     finally:
         demo.stop()
 

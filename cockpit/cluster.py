@@ -5,6 +5,7 @@ This is what screens and the command line are handed; they never build a host or
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detai
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.kinds import Kind, find_kind, kind_named
-from cockpit.models import Job, Node, Problem, QueueReading
+from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSite
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.store import Store
@@ -33,6 +34,7 @@ class View:
 
     nodes: tuple[Node, ...] | None = None  # None: never read
     queue: QueueReading | None = None
+    site: SlurmSite | None = None
     jobs_of_node: Mapping[str, tuple[Job, ...]] = field(default_factory=dict)
     gpus: joins.GpuCounts = field(default_factory=joins.GpuCounts)
     problems: tuple[Problem, ...] = ()
@@ -80,11 +82,11 @@ class Cluster:
         with self._view_lock:
             view = self.view
             if name in (NODES.name, SITE.name):
-                view = self._with_nodes(view)
+                view = self._with_nodes(replace(view, site=self.store.state(SITE).data))
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
-            found = self._ages.dated(problems.of_slurm(self.store), self.clock.now())
+            found = self._ages.dated(problems.of_slurm(self.store, self._head_ahead_s()), self.clock.now())
             self.view = replace(view, problems=found)
 
     def _with_nodes(self, view: View) -> View:
@@ -113,8 +115,11 @@ class Cluster:
 
     def head_now(self) -> float:
         """The time on the head's clock, which Slurm's times are in; our own until the head was asked."""
+        return self.clock.now() + self._head_ahead_s()
+
+    def _head_ahead_s(self) -> float:
         facts = self.slurm.known_facts()
-        return self.clock.now() + ((facts.clock_ahead_s or 0.0) if facts else 0.0)
+        return (facts.clock_ahead_s or 0.0) if facts else 0.0
 
     def start(self) -> None:
         """Begin to poll every source on its own daemon thread."""
@@ -141,10 +146,18 @@ class Cluster:
         for thread in threads:
             thread.join()
 
-    def job_detail(self, job_id: int) -> JobDetail:
+    def trusts(self, source: SourceKey[Any]) -> bool:
+        """True while the data of a source are live."""
+        return self.store.state(source).freshness(self.clock.steady()) is Freshness.LIVE
+
+    def job_detail(self, job: Job) -> JobDetail:
         """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
-        args = ["-d", "show", "job", str(job_id)]
-        return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job_id}"), job_id)
+        spec = str(job.job_id)
+        if job.array_job_id is not None and (first := re.match(r"\d+", job.array_tasks)):
+            # The array's own id would print every task: 22 MB for 20,000 of them.
+            spec = f"{job.array_job_id}_{first[0]}"
+        args = ["-d", "show", "job", spec]
+        return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job.label}"), job.job_id)
 
     def node_detail(self, name: str) -> NodeDetail:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""

@@ -19,8 +19,9 @@ _HOLDING = frozenset({"R", "CG", "CF", "S", "RS", "SI", "SO", "ST"})
 class GpuCounts:
     """GPUs as Slurm counts them; all None when no node has a GPU GRES that could be read.
 
-    total = allocated + free + powered_down + out_of_service, where `free` can take a job now,
-    `powered_down` needs an instance first and `out_of_service` is on nodes that take no new work.
+    total = allocated + free + powered_down + out_of_service + unknown, where `free` can take a job now,
+    `powered_down` needs an instance first, `out_of_service` is on nodes that take no new work, and `unknown`
+    is on nodes that do not tell how many are used.
     """
 
     total: int | None = None
@@ -28,18 +29,21 @@ class GpuCounts:
     free: int | None = None
     powered_down: int | None = None
     out_of_service: int | None = None
+    unknown: int | None = None
 
 
 def gpu_counts(nodes: Iterable[Node]) -> GpuCounts:
-    """Sum the GPUs over nodes; a node whose numbers are unknown makes no sum wrong, it is left out."""
+    """Sum the GPUs over nodes; nodes without a GPU GRES count for nothing."""
     sums: Counter[str] = Counter()
     for node in nodes:
         if node.gpus_total is None:
             continue
-        used = node.gpus_used or 0
         sums["total"] += node.gpus_total
-        sums["allocated"] += used
-        sums[_spare_gpus(node)] += node.gpus_total - used
+        if node.gpus_used is None:
+            sums["unknown"] += node.gpus_total
+            continue
+        sums["allocated"] += node.gpus_used
+        sums[_spare_gpus(node)] += node.gpus_total - node.gpus_used
     if "total" not in sums:
         return GpuCounts()
     return GpuCounts(*(sums[name] for name in GpuCounts.__slots__))
@@ -56,9 +60,16 @@ def takes_work(node: Node) -> bool:
     state = node.state
     if state.base in ("down", "error", "unknown", "future", "hidden"):
         return False
-    if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance", "power_down"):
+    if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance"):
+        return False
+    if state.has("power_down") and not state.has("powered_down"):
         return False
     return not state.has("not_responding") or state.has("powering_up", "powered_down")
+
+
+def reason_applies(node: Node) -> bool:
+    """Whether a node's reason is about its state now: from Slurm 23.11 on the text of an old drain stays."""
+    return node.state.base in ("down", "error") or node.state.has("drain", "fail", "invalid_reg")
 
 
 def hidden_nodes(reading: NodesReading | None, site: SlurmSite | None) -> tuple[Node, ...]:

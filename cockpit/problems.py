@@ -8,18 +8,23 @@ from dataclasses import replace
 
 from cockpit.formats.hostlist import fold
 from cockpit.formats.reasons import Explanation, explain_reason
+from cockpit.joins import reason_applies
 from cockpit.models import FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
+_SUBJECT_MAX = 36
 _GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
 
-def of_slurm(store: Store) -> tuple[Problem, ...]:
-    """What Slurm's answers tell: nodes, queues and jobs that need somebody; worst first."""
+def of_slurm(store: Store, head_ahead_s: float = 0.0) -> tuple[Problem, ...]:
+    """What Slurm's answers tell: nodes, queues and jobs that need somebody; worst first.
+
+    Times are on our own clock; `head_ahead_s` is how much the head's is ahead of it.
+    """
     nodes, queue = store.state(NODES).data, store.state(QUEUE).data
-    return ranked([*_node_problems(nodes), *_queue_problems(nodes), *_job_problems(queue)])
+    return ranked([*_node_problems(nodes, head_ahead_s), *_queue_problems(nodes), *_job_problems(queue)])
 
 
 def of_sources(store: Store) -> tuple[Problem, ...]:
@@ -73,29 +78,34 @@ def _age_words(state: SourceState[object], steady: float) -> str:
     return "nothing was ever read" if age_s is None else f"last good answer {age_s:.0f} s ago"
 
 
-def _node_problems(reading: NodesReading | None) -> Iterator[Problem]:
+def _node_problems(reading: NodesReading | None, head_ahead_s: float) -> Iterator[Problem]:
     """Nodes that deviate, those with the same trouble and reason as one problem."""
     alike: dict[tuple[Health, str, str], list[Node]] = defaultdict(list)
     for node in reading.nodes if reading else ():
         if node.health in (Health.WARN, Health.CRITICAL, Health.DRAINED):
-            alike[node.health, node.word, node.reason].append(node)
+            alike[node.health, node.word, node.reason if reason_applies(node) else ""].append(node)
     for (health, word, reason), nodes in alike.items():
-        names = fold(node.name for node in nodes)
-        stamps = [node.reason_at for node in nodes if node.reason_at]
+        stamps = [node.reason_at - head_ahead_s for node in nodes if reason and node.reason_at]
         yield Problem(
-            key=f"node:{word}:{reason}:{nodes[0].name}",
+            key=f"node:{word}:{reason}",
             health=health,
-            subject=names,
+            subject=_few([node.name for node in nodes]),
             title=f"{word}: {reason}" if reason else word,
-            next_step=f"enter on {names}: why it is in this state and what to do",
-            evidence=_set_by(nodes[0]),
+            next_step=f"enter on {nodes[0].name}: why it is in this state and what to do",
+            evidence=_evidence(nodes, reason),
             since=min(stamps) if stamps else None,
             count=len(nodes),
         )
 
 
-def _set_by(node: Node) -> str:
-    return f"set by {node.reason_by}" if node.reason and node.reason_by else ""
+def _few(names: list[str]) -> str:
+    folded = fold(names)
+    return folded if len(folded) <= _SUBJECT_MAX else f"{names[0]} and {len(names) - 1} more"
+
+
+def _evidence(nodes: list[Node], reason: str) -> str:
+    by = f", set by {nodes[0].reason_by}" if reason and nodes[0].reason_by else ""
+    return f"{fold(node.name for node in nodes)}{by}"
 
 
 def _queue_problems(reading: NodesReading | None) -> Iterator[Problem]:
@@ -112,19 +122,20 @@ def _queue_problems(reading: NodesReading | None) -> Iterator[Problem]:
 
 def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
     """Jobs that wait for ever, those with the same reason as one problem."""
-    alike: dict[Explanation, list[str]] = defaultdict(list)
+    alike: dict[str, list[tuple[Explanation, str]]] = defaultdict(list)
     for job in queue.jobs if queue else ():
         if job.state == "PD" and job.reason:
             for told in explain_reason(job.reason):
                 if told.stuck:
-                    alike[told].append(job.label)
-    for told, labels in alike.items():
+                    alike[told.code].append((told, job.label))
+    for code, jobs in alike.items():
+        told, labels = jobs[0][0], [label for _, label in jobs]
         yield Problem(
-            key=f"job:{told.code}",
+            key=f"job:{code}",
             health=Health.WARN,
             subject=", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else ""),
-            title=f"waits for ever: {told.title} ({told.code})",
+            title=f"waits for ever: {told.title} ({code})",
             next_step=told.next_step,
-            evidence=told.code,
+            evidence=", ".join(labels[:50]),
             count=len(labels),
         )

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from cockpit import joins
-from cockpit.cluster import Cluster
+from cockpit.cluster import Cluster, View
 from cockpit.models import Job, Node, Problem, QueueRow
 from cockpit.store import SourceState
 
@@ -50,13 +50,21 @@ def status(cluster: Cluster) -> dict[str, Any]:
         if view.nodes is None
         else {"total": len(view.nodes), "by_state": joins.nodes_by_word(view.nodes)},
         "gpus": asdict(view.gpus),
-        "jobs": None if view.queue is None else _job_counts(view.queue.by_state),
+        "jobs": None if view.queue is None else _job_counts(view),
         "problems": [_problem(problem) for problem in cluster.problems()],
     }
 
 
-def _job_counts(by_state: Any) -> dict[str, Any]:
-    return {"running": by_state.get("R", 0), "pending": by_state.get("PD", 0), "by_state": dict(by_state)}
+def _job_counts(view: View) -> dict[str, Any]:
+    """`sees_all` is false where Slurm hides others' jobs from this login, null where that is not known."""
+    by_state = dict(view.queue.by_state) if view.queue else {}
+    sees_all = view.site.sees_all_jobs if view.site else None
+    return {
+        "running": by_state.get("R", 0),
+        "pending": by_state.get("PD", 0),
+        "by_state": by_state,
+        "sees_all": sees_all,
+    }
 
 
 def _problem(problem: Problem) -> dict[str, Any]:

@@ -66,9 +66,15 @@ class ClockLine(Line):
 
 
 def header_pieces(cluster: Cluster) -> list[Piece]:
-    """Cluster · region · kind · what it holds · who · READ-ONLY."""
+    """Cluster, what must not be overlooked, then region · kind · what it holds · who, as far as there is room."""
     config, facts, view = cluster.config, cluster.slurm.known_facts(), cluster.view
     pieces: list[Piece] = [(f" {config.name} ", "production" if config.production else "bright")]
+    if cluster.read_only:
+        pieces.append(("READ-ONLY ", "armed"))
+    if cluster.pace.paused:
+        pieces.append(("PAUSED, p resumes ", "warning"))
+    if view.site is not None and view.site.sees_all_jobs is False:
+        pieces.append(("own jobs only ", "warning"))
     told = [config.region or "", cluster.kind.title if cluster.kind else ""]
     if view.nodes is not None:
         told.append(plural(len(view.nodes), "node"))
@@ -77,25 +83,25 @@ def header_pieces(cluster: Cluster) -> list[Piece]:
     if view.queue is not None:
         told.append(f"{view.queue.by_state.get('R', 0)} running {view.queue.by_state.get('PD', 0)} pending")
     told.append(f"{facts.user}@{facts.hostname}" if facts else config.head)
-    pieces.append((" · ".join(word for word in told if word), "header"))
-    if cluster.read_only:
-        pieces += ["  ", (" READ-ONLY ", "armed")]
-    if cluster.pace.paused:
-        pieces += ["  ", ("PAUSED, p resumes", "warning")]
-    return pieces
+    return [*pieces, (" · ".join(word for word in told if word), "header")]
 
 
 def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object) -> list[Piece]:
-    """Each source with its sign, its age, and the word when it is not live."""
+    """Each source with its sign, its age, and a word when it is not live or fails just now."""
     pieces: list[Piece] = []
     for state in states:
         freshness = state.freshness(steady)
         health = _FRESHNESS_HEALTH[freshness]
+        words = [state.name, "" if freshness is Freshness.LIVE else freshness.value, span(state.age_s(steady))]
+        if freshness is Freshness.NEVER:
+            words.pop()
+        if state.error is not None:
+            health = Health.CRITICAL if health in (Health.CRITICAL, Health.UNKNOWN) else Health.WARN
+            words.append("failing")
+        if state.note:
+            words.append(f"({state.note})")
         token = "" if health is Health.OK else STATE_TOKENS[health]
-        word = "" if freshness is Freshness.LIVE else f" {freshness.value}"
-        age = "" if freshness is Freshness.NEVER else f" {span(state.age_s(steady))}"
-        note = f" ({state.note})" if state.note else ""
-        pieces.append((f" {signs(app).states[health]} {state.name}{word}{age}{note} ", token))
+        pieces.append((f" {signs(app).states[health]} {' '.join(word for word in words if word)} ", token))
     return pieces
 
 
@@ -108,9 +114,9 @@ def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list
     more = f"  +{len(problems) - 1} more" if len(problems) > 1 else ""
     sign = signs(app).states[worst.health]
     return [
-        (f" {sign} {worst.subject} ", STATE_TOKENS[worst.health]),
-        f"{worst.title}{age}",
-        (f"{more}", "dim"),
+        (f" {sign} {worst.subject}", STATE_TOKENS[worst.health]),
+        f": {worst.title}{age}",
+        (f"{more}  e shows all", "dim"),
         (f"  → {worst.next_step}" if worst.next_step else "", "dim"),
     ]
 

@@ -1,4 +1,4 @@
-"""The details of one node or job: at once what is known, then Slurm's own record when it has answered."""
+"""The details of one node or job, or every problem: at once what is known, then Slurm's own record."""
 
 from __future__ import annotations
 
@@ -15,17 +15,31 @@ from textual.widgets import Static
 
 from cockpit.cluster import Cluster
 from cockpit.models import FaultError
+from cockpit.sources.base import unexpected
+from cockpit.sources.slurm import NODES, QUEUE
+from cockpit.words import span
 from screens.content import styled
-from screens.detail_lines import Line, job_lines, node_lines, pairs_lines
+from screens.detail_lines import Line, job_lines, node_lines, pairs_lines, problem_lines
 from screens.keys import bindings
+from screens.pane import stale_words
+
+Subject = tuple[str, str]  # pane (nodes, queue or problems) and the key of a row in it
 
 
 class RecordRead(Message):
     """Slurm's record of one subject arrived, or the words for why it did not."""
 
-    def __init__(self, subject: tuple[str, str], lines: Sequence[Line]) -> None:
+    def __init__(self, subject: Subject, lines: Sequence[Line]) -> None:
         super().__init__()
         self.subject, self.lines = subject, lines
+
+
+class CopyText(Message):
+    """Somebody wants this text on the clipboard."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
 
 
 class DetailView(VerticalScroll, can_focus=True):
@@ -36,27 +50,46 @@ class DetailView(VerticalScroll, can_focus=True):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(id="detail")
         self._cluster = cluster
-        self._subject = ("nodes", "")
+        self._subject: Subject = ("problems", "")
         self._record: Sequence[Line] = ()
+        self._record_at: float | None = None
+        self._text = Content("")
 
     def compose(self) -> ComposeResult:
         yield Static(id="detail-text")
 
     def open(self, pane: str, key: str) -> None:
-        """Show a row of the pane `nodes` or `queue` by its key."""
+        """Show a row of the pane `nodes` or `queue` by its key, or `problems`."""
         self._subject = (pane, key)
-        self._record = [[], [("reading Slurm's record …", "dim")]]
+        self._record, self._record_at = (), None
         self.scroll_home(animate=False)
+        self.read_record()
         self.show_view()
-        threading.Thread(target=self._read_record, args=(self._subject,), daemon=True).start()
+
+    def read_record(self) -> None:
+        """Ask Slurm for the subject's own record, anew when there is one already."""
+        if self._subject[0] == "problems":
+            return
+        if not self._record:
+            self._record = [[], [("reading Slurm's record …", "dim")]]
+        threading.Thread(target=self._read, args=(self._subject,), daemon=True).start()
 
     def show_view(self) -> None:
         """Draw the subject as it is known now."""
         pane, key = self._subject
-        lines = self._node(key) if pane == "nodes" else self._job(key)
-        self.border_title = styled([(f" {pane} › {key.rstrip('_')} ", "bright")])
-        text = Content("\n").join(styled(line) for line in [*lines, *self._record])
-        self.query_one("#detail-text", Static).update(text)
+        lines = {"nodes": self._node, "queue": self._job, "problems": self._problems}[pane](key)
+        name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
+        stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
+        self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
+        text = Content("\n").join(styled(line) for line in [*lines, *self._record, *self._record_age()])
+        if text != self._text:
+            self._text = text
+            self.query_one("#detail-text", Static).update(text)
+
+    def _record_age(self) -> list[Line]:
+        if self._record_at is None:
+            return []
+        return [[(f"  read {span(self._cluster.clock.steady() - self._record_at)} ago, r reads it again", "dim")]]
 
     def _node(self, name: str) -> list[Line]:
         node = next((node for node in self._cluster.view.nodes or () if node.name == name), None)
@@ -67,21 +100,33 @@ class DetailView(VerticalScroll, can_focus=True):
         row = next((row for row in queue.rows if row.key == key), None) if queue else None
         return job_lines(self._cluster, row) if row else [[f"job {key.rstrip('_')} has left the queue"]]
 
-    def _read_record(self, subject: tuple[str, str]) -> None:
-        pane, key = subject
+    def _problems(self, _: str) -> list[Line]:
+        return problem_lines(self._cluster)
+
+    def _read(self, subject: Subject) -> None:
         try:
-            if pane == "nodes":
-                lines = pairs_lines("Slurm's record", self._cluster.node_detail(key).pairs)
-            else:
-                lines = pairs_lines(
-                    "Slurm's record", self._cluster.job_detail(int(key.split("_")[0].split("+")[0])).pairs
-                )
+            pairs = self._pairs(subject)
+            lines = pairs_lines("Slurm's record", pairs) if pairs else []
         except FaultError as error:
             lines = [[], [(f"Slurm's record: {error.fault.line()}", "warning")]]
+        except Exception as error:  # told where it was asked for, whatever it is
+            lines = [[], [(unexpected("reading Slurm's record", error).line(), "warning")]]
         self.post_message(RecordRead(subject, lines))
+
+    def _pairs(self, subject: Subject) -> Sequence[tuple[str, str]]:
+        pane, key = subject
+        if pane == "nodes":
+            return self._cluster.node_detail(key).pairs
+        queue = self._cluster.view.queue
+        row = next((row for row in queue.rows if row.key == key), None) if queue else None
+        return self._cluster.job_detail(row.lead).pairs if row else ()
 
     def on_record_read(self, event: RecordRead) -> None:
         """Add the record, unless something else was opened meanwhile."""
         if event.subject == self._subject:
-            self._record = event.lines
+            self._record, self._record_at = event.lines, self._cluster.clock.steady()
             self.show_view()
+
+    def action_copy_text(self) -> None:
+        """Ask to copy everything that stands here."""
+        self.post_message(CopyText(self._text.plain))

@@ -184,3 +184,15 @@ def pairs_lines(title: str, pairs: Iterable[tuple[str, str]]) -> list[Line]:
     """Slurm's own record, every key as it stands there."""
     record: list[Line] = [[(f"  {key}=", "dim"), value] for key, value in pairs]
     return [[], section(title), *record]
+
+
+def problem_lines(cluster: Cluster) -> list[Line]:
+    """Every problem in full: what, since when, the evidence, what to do."""
+    now = cluster.clock.now()
+    lines: list[Line] = []
+    for problem in cluster.problems():
+        since = f"  for {span(now - problem.since)} ({moment(problem.since, now)})" if problem.since else ""
+        lines += [[(problem.subject, STATE_TOKENS[problem.health]), f"  {problem.title}", (since, "dim")]]
+        lines += facts([("evidence", problem.evidence), ("next", problem.next_step)])
+        lines.append([])
+    return lines or [["no problem is known"], [("what is checked: sources, nodes, queues, stuck jobs", "dim")]]

@@ -110,7 +110,7 @@ class Canvas(Generic[R]):
             *rows,
         ]
         if not rows and frame.words:
-            lines.append(draw_words(frame.words, self.width, styles, "dim", signs.cut))
+            lines += draw_words(frame.words, self.width, styles, "", signs.cut)
         blank = Strip([Segment(" " * self.width, styles[""])], self.width)
         return (lines + [blank] * (height - len(lines)))[:height]
 

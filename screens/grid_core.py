@@ -63,6 +63,7 @@ class GridCore(Widget, Generic[R]):
         self._stale: str | None = None
         self._waiting = "not read yet"
         self._rows: Sequence[R] | None = None
+        self._joined: object = None
         self._recipe = self._new_recipe()
         self._turn = 0
         self._working = False
@@ -134,13 +135,17 @@ class GridCore(Widget, Generic[R]):
 
     # What others tell it.
 
-    def show(self, rows: Sequence[R], *, stale: str | None = None) -> None:
+    def show(self, rows: Sequence[R], *, stale: str | None = None, joined: object = None) -> None:
         """Replace the rows. Above SMALL rows a thread filters and sorts them, and they appear a little later.
 
-        `stale` says how old they are when they are too old, such as "stale 34s".
+        `stale` says how old they are when they are too old, such as "stale 34s". `joined` is what cells look
+        at besides the row: as long as it is the same object, rows that are the same are not asked again.
         """
         self._stale = stale
         self._rows = rows
+        if joined is not self._joined:
+            self._joined = joined
+            self._recipe = self._new_recipe()
         self._submit(home=False)
 
     def show_prepared(self, prepared: Prepared[R], *, stale: str | None = None) -> None:
@@ -203,7 +208,7 @@ class GridCore(Widget, Generic[R]):
     def _new_recipe(self) -> Recipe[R]:
         sort = next((column.sort for column in self.columns if column.id == self._sort), None)
         health = self._health if self._problems_only else None
-        return Recipe(self._key, self._keep, health, sort, self._descending)
+        return Recipe(self._key, self._keep, health, sort, self._descending, self._joined)
 
     def _submit(self, *, home: bool) -> None:
         if self._rows is None:

@@ -52,7 +52,8 @@ def cell_text(cell: Cell) -> str:
 class Recipe(Generic[R]):
     """How rows become what is shown: which are kept, and in which order. Immutable, so a thread may use it.
 
-    `keep` is the text filter; `health` is set when only rows that deviate from OK are wanted.
+    `keep` is the text filter; `health` is set when only rows that deviate from OK are wanted. `joined` is what
+    filter and sort look at besides the rows; with another one every row is asked again.
     """
 
     key: Callable[[R], str]
@@ -60,12 +61,15 @@ class Recipe(Generic[R]):
     health: Callable[[R], Health] | None = None
     sort: Callable[[R], Any] | None = None
     descending: bool = False
+    joined: object = None
 
     def prepare(self, rows: Sequence[R], old: Prepared[R] | None = None) -> Prepared[R]:
         """Filter and sort `rows` in one pass; rows that are the very objects of `old` are not asked again."""
         frozen = rows if isinstance(rows, tuple) else tuple(rows)
         keys = [self.key(row) for row in frozen]
         passes = values = None
+        if old is not None and old.recipe.joined is not self.joined:
+            old = None
         if self.keep is not None or self.health is not None:
             same = old is not None and old.recipe.keep is self.keep and old.recipe.health is self.health
             passes = _carry(frozen, keys, self._passes, old, old.passes if old and same else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -192,12 +193,17 @@ def _rule_to(line: LineWriter, column: int, signs: Signs, rule: str) -> None:
         line.add(signs.rule * missing, missing, rule)
 
 
-def draw_words(text: str, width: int, styles: Mapping[str, Style], token: str, cut: str) -> Strip:
-    """Draw one line of plain words where rows would stand."""
-    line = LineWriter(styles)
-    line.pad(2)
-    line.add(fit(text, max(1, width - 2), cut), max(1, width - 2), token)
-    return line.strip().crop(0, width)
+def draw_words(text: str, width: int, styles: Mapping[str, Style], token: str, cut: str) -> list[Strip]:
+    """Draw plain words where rows would stand, as many lines as they need; a newline begins a new one."""
+    room = max(1, width - 3)
+    wrapped = [line for part in text.split("\n") for line in textwrap.wrap(part, room) or [""]]
+    strips = []
+    for words in wrapped:
+        line = LineWriter(styles)
+        line.pad(2)
+        line.add(fit(words, room, cut), room, token)
+        strips.append(line.strip().adjust_cell_length(width, styles[""]))
+    return strips
 
 
 def changed_width(old: Strip, new: Strip) -> int:

@@ -27,6 +27,7 @@ class Key:
 KEYS: tuple[Key, ...] = (
     Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=("grid", "text")),
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=("grid", "text")),
+    Key("app.problems", "e", "problems", "explain", "Every problem in full, with what to do.", "app", footer=("grid",)),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
     Key(
         "app.pause",
@@ -138,6 +139,7 @@ KEYS: tuple[Key, ...] = (
     Key("text.page_down", "pagedown,ctrl+f,ctrl+d,space", "page_down", "page", "One page down.", "text"),
     Key("text.page_up", "pageup,ctrl+u", "page_up", "page", "One page up.", "text"),
     Key("text.top", "g,home", "scroll_home", "top", "To the beginning.", "text"),
+    Key("text.copy", "y", "copy_text", "copy", "Copy this text.", "text"),
     Key("text.bottom", "G,end", "scroll_end", "bottom", "To the end.", "text"),
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cockpit.cluster import View
+from cockpit.joins import reason_applies
 from cockpit.models import Health, Job, Node
 from cockpit.words import MISSING, count, mib, span
 from screens.grid_model import Cell, Column
@@ -21,6 +22,7 @@ class NodeTable:
     view: Callable[[], View]
     now: Callable[[], float]
     origin: Callable[[str], str]
+    trusts_queue: Callable[[], bool]
 
     def columns(self) -> tuple[Column[Node], ...]:
         """Every column, in order; the narrowest screen keeps name, state and reason."""
@@ -68,16 +70,17 @@ class NodeTable:
         if self.view().queue is None:
             return MISSING, "dim"
         held = self._held(node)
+        token = "" if self.trusts_queue() else "stale"
         if len(held) > 1:
-            return f"{len(held)} jobs"
-        return f"{held[0].label} {held[0].user}" if held else ""
+            return f"{len(held)} jobs", token
+        return (f"{held[0].label} {held[0].user}" if held else ""), token
 
     def _job_order(self, node: Node) -> int | None:
         held = self._held(node)
         return held[0].job_id if held else None
 
     def _since(self, node: Node) -> Cell:
-        return span(self.now() - node.reason_at) if node.reason_at and node.health is not Health.OK else ""
+        return span(self.now() - node.reason_at) if node.reason_at and reason_applies(node) else ""
 
 
 def _by_name(node: Node) -> tuple[str, int]:
@@ -110,4 +113,4 @@ def _memory(node: Node) -> Cell:
 
 def _reason(node: Node) -> Cell:
     # From Slurm 23.11 on a healthy node keeps the text of an old drain: shown, but not as trouble.
-    return node.reason, "dim" if node.health is Health.OK else ""
+    return node.reason, "" if reason_applies(node) else "dim"

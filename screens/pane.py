@@ -23,24 +23,26 @@ class TablePane(Grid[Any]):
             health=spec.health,
             fields=spec.fields,
             title=spec.id,
-            empty=spec.empty,
             sort=spec.sort,
             id=f"pane-{spec.id}",
         )
         self.spec = spec
         self._shown: Sequence[Any] | None = None
+        self._shown_with: object = None
 
     def show_view(self, cluster: Cluster) -> None:
         """Show the cluster as it is known now; rows that are the very same objects cost nothing."""
-        rows = self.spec.rows(cluster.view)
+        view, spec = cluster.view, self.spec
+        rows, joined = spec.rows(view), spec.joined(view)
+        self.empty = spec.empty(view)
         if rows is None:
-            self.set_waiting(waiting_words(cluster, self.spec.source))
-        elif rows is self._shown:
-            self.set_stale(stale_words(cluster, self.spec.source))
+            self.set_waiting(waiting_words(cluster, spec.source))
+        elif rows is self._shown and joined is self._shown_with:
+            self.set_stale(stale_words(cluster, spec.source))
             self.tick()
         else:
-            self._shown = rows
-            self.show(rows, stale=stale_words(cluster, self.spec.source))
+            self._shown, self._shown_with = rows, joined
+            self.show(rows, stale=stale_words(cluster, spec.source), joined=joined)
 
     def show_age(self, cluster: Cluster) -> None:
         """Show only how old the data are by now, or why there are none yet."""
@@ -67,5 +69,7 @@ def waiting_words(cluster: Cluster, source: SourceKey[Any]) -> str:
     state = cluster.store.state(source)
     if state.error is None:
         return f"reading from {cluster.config.head} …"
-    retry = "" if state.next_at is None else f" · next try in {span(state.next_at - cluster.clock.steady())}"
-    return f"{state.error.line()}{retry}"
+    words = [f"{state.error.what}: {state.error.why}", state.error.next_step]
+    if state.next_at is not None:
+        words.append(f"next try in {span(state.next_at - cluster.clock.steady())}, r tries now")
+    return "\n".join(word for word in words if word)

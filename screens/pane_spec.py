@@ -25,5 +25,6 @@ class PaneSpec:
     fields: Mapping[str, Callable[[Any], str]]
     record: Callable[[Any], dict[str, Any]]  # the full model of a row, for exports
     copied: Callable[[Sequence[str]], str]  # what `y` puts on the clipboard for these keys
-    empty: str
+    empty: Callable[[View], str]  # what to say when there are no rows
+    joined: Callable[[View], object] = lambda view: None  # what cells look at besides their row
     sort: str | None = None

@@ -14,7 +14,7 @@ from screens.queue_table import QueueTable
 
 def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
     """Every table pane of a cluster, in the order of their keys."""
-    nodes = NodeTable(lambda: cluster.view, cluster.head_now, cluster.origin)
+    nodes = NodeTable(lambda: cluster.view, cluster.head_now, cluster.origin, lambda: cluster.trusts(QUEUE))
     queue = QueueTable(cluster.head_now)
     return (
         PaneSpec(
@@ -27,7 +27,8 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=nodes.fields(),
             record=lambda node: report.node_record(node, cluster.view.jobs_of_node.get(node.name, ())),
             copied=fold,
-            empty="Slurm has no nodes",
+            empty=lambda view: "Slurm names no nodes",
+            joined=lambda view: view.jobs_of_node,
             sort="state",
         ),
         PaneSpec(
@@ -40,7 +41,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=queue.fields(),
             record=report.queue_record,
             copied=lambda keys: ",".join(key.rstrip("_") for key in keys),
-            empty="no jobs in the queue",
+            empty=queue_table.empty_words,
             sort="state",
         ),
     )

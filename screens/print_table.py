@@ -24,7 +24,11 @@ def lines(cluster: Cluster, command: str) -> list[str]:
     rows = spec.rows(cluster.view)
     if rows is None:
         return told
-    return told + table([column for column in spec.columns if not column.wide], rows) if rows else [*told, spec.empty]
+    return (
+        told + table([column for column in spec.columns if not column.wide], rows)
+        if rows
+        else [*told, spec.empty(cluster.view)]
+    )
 
 
 def table(columns: Sequence[Column[Any]], rows: Sequence[Any]) -> list[str]:
@@ -59,7 +63,7 @@ def _status(cluster: Cluster) -> list[str]:
         found.append(f"jobs    {count(by_state.get('R', 0))} running, {count(by_state.get('PD', 0))} pending")
     ages = [f"{s.name} {s.freshness(steady).value} {span(s.age_s(steady))}" for s in cluster.store.states()]
     found.append(f"sources {', '.join(ages)}")
-    now = cluster.head_now()
+    now = cluster.clock.now()
     for problem in cluster.problems():
         age = f" for {span(now - problem.since)}" if problem.since else ""
         found.append(f"{WORDS[problem.health]:<7} {problem.subject}: {problem.title}{age}")

@@ -11,7 +11,9 @@ FALLBACK_SCRIPT = (
     r"""
 interval=${4#interval=}
 fields='@FIELDS@'
-json() { tr -d '\000-\011\013-\037\177' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' | awk '{printf "%s%s", sep, $0; sep="\\n"}'; }
+json() {
+  tr -d '\000-\011\013-\037\177' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' | awk '{printf "%s%s", sep, $0; sep="\\n"}'
+}
 smi=
 for p in nvidia-smi /usr/bin/nvidia-smi /usr/local/bin/nvidia-smi; do
   command -v "$p" >/dev/null 2>&1 && { smi=$p; break; }
@@ -28,7 +30,6 @@ loop() {
   while :; do
     n=$((n+1)); csv=
     if [ -n "$smi" ]; then
-      out=$(mktemp -u 2>/dev/null)
       said=$(LC_ALL=C timeout -k 2 30 "$smi" --query-gpu="$fields" --format=csv,noheader,nounits 2>&1); rc=$?
       bad=$(printf '%s\n' "$said" | sed -n 's/.*Field "\([^"]*\)" is not a valid field.*/\1/p' | sed 1q)
       if [ -n "$bad" ]; then
@@ -42,8 +43,8 @@ loop() {
       csv=',"dr":["none",0,"no python3 and no nvidia-smi on this node",null]'
     fi
     load=$(cut -d' ' -f1-3 /proc/loadavg 2>/dev/null | tr ' ' ,)
-    mem=$(awk '/^MemTotal:/{t=int($2/1024)} /^MemAvailable:/{a=int($2/1024)} END{printf "%s,%s",(t==""?"null":t),(a==""?"null":a)}' \
-      /proc/meminfo 2>/dev/null)
+    mem=$(awk 'BEGIN{t="null"; a="null"} /^MemTotal:/{t=int($2/1024)} /^MemAvailable:/{a=int($2/1024)}
+      END{printf "%s,%s", t, a}' /proc/meminfo 2>/dev/null)
     printf '{"k":"s","n":%s,"t":%s,"rev":0,"l":[%s],"m":[%s],"d":null%s}\n' \
       "$n" "$(date +%s)" "$load" "${mem:-null,null}" "$csv" || exit 0
     sleep "$interval" & w=$!

@@ -6,11 +6,13 @@ import random
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.models import Fault, FaultError, FaultKind, Snapshot
+from cockpit.text import printable
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -19,6 +21,7 @@ POLITE_FACTOR = 10  # a poll may fill at most a tenth of the time
 IDLE_AFTER_S = 30 * 60.0
 IDLE_FACTOR = 10.0
 RETRY_MAX_S = 60.0
+POKE_GAP_S = 1.0  # a key held down polls no more often than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,14 @@ class Pace:
 def next_wait(interval_s: float, took_s: float, failures: int, jitter: float = 0.0) -> float:
     """Seconds until the next poll begins.
 
-    Never under ten times what the last one took; after failures it doubles up to a minute, but never
-    shortens below the interval and never ends. `jitter` in 0..1 adds up to a fifth after failures.
+    Never under ten times what the last one took; after failures it doubles, too, up to a minute or the
+    interval, and never ends. `jitter` in 0..1 adds up to a fifth after failures.
     """
+    polite = max(interval_s, POLITE_FACTOR * took_s)
     if not failures:
-        return max(interval_s, POLITE_FACTOR * took_s)
-    wait = min(interval_s * float(2 ** min(failures - 1, 10)), max(RETRY_MAX_S, interval_s))
-    return wait * (1 + jitter / 5)
+        return polite
+    wait = max(interval_s * float(2 ** min(failures - 1, 10)), polite)
+    return min(wait, max(RETRY_MAX_S, interval_s)) * (1 + jitter / 5)
 
 
 class Poller(Generic[T]):
@@ -111,7 +115,13 @@ class Poller(Generic[T]):
     def poll_once(self) -> Beat:
         """One poll on the caller's thread; the outcome also goes to the sink."""
         beat = self._poll()
-        self._sink(self.key.name, beat)
+        try:
+            self._sink(self.key.name, beat)
+        except Exception as error:  # whoever listens: its fault is told, and the source lives on
+            fault = unexpected(f"showing {self.key.name}", error)
+            beat = replace(beat, snapshot=replace(beat.snapshot, data=None, error=fault))
+            with suppress(Exception):
+                self._sink(self.key.name, beat)
         return beat
 
     def _poll(self) -> Beat:
@@ -123,7 +133,7 @@ class Poller(Generic[T]):
         except FaultError as error:
             fault = error.fault
         except Exception as error:  # a source must never die: what it could not read is its answer
-            fault = _unexpected(self.key.name, error)
+            fault = unexpected(f"reading {self.key.name}", error)
         took_s = self._clock.steady() - began
         self._failures = self._failures + 1 if fault else 0
         snapshot = Snapshot(self._clock.now(), took_s, data, fault)
@@ -138,7 +148,9 @@ class Poller(Generic[T]):
 
     def _loop(self) -> None:
         while not self._stop.is_set():
-            self._wait_until(self.poll_once().next_at)
+            next_at = self.poll_once().next_at
+            self._stop.wait(min(POKE_GAP_S, self._interval_s))
+            self._wait_until(next_at)
 
     def _wait_until(self, next_at: float) -> None:
         while not self._stop.is_set():
@@ -159,7 +171,8 @@ def _pace_note(factor: float, wait_s: float, interval_s: float, fault: Fault | N
     return f"every {wait_s:.0f}s: the controller is slow" if wait_s > 1.5 * interval_s else ""
 
 
-def _unexpected(name: str, error: Exception) -> Fault:
+def unexpected(what: str, error: Exception) -> Fault:
+    """The fault behind an exception nobody foresaw, with the place where it was raised."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    why = f"{type(error).__name__}: {error} (at {place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
-    return Fault(FaultKind.GARBLED, f"reading {name}", why, "this is a defect of the cockpit; please report it")
+    why = printable(f"{type(error).__name__}: {error} (at {place.filename.rsplit('/', 1)[-1]}:{place.lineno})")
+    return Fault(FaultKind.GARBLED, what, why, "this is a defect of the cockpit; please report it")

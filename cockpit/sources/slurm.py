@@ -14,7 +14,7 @@ from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.formats.arrays import count_states, fold_queue
 from cockpit.formats.scontrol import parse_config, parse_partitions, parse_ping
 from cockpit.formats.sinfo import node_args, parse_nodes
-from cockpit.formats.slurm_errors import classify
+from cockpit.formats.slurm_errors import classify, complaint
 from cockpit.formats.squeue import parse_queue, queue_args
 from cockpit.hosts.base import Completed, Host
 from cockpit.hosts.survey import HeadFacts, survey_head
@@ -47,15 +47,37 @@ class SlurmClient:
     def __init__(self, host: Host, clock: Clock = SYSTEM_CLOCK) -> None:
         self._host, self._clock = host, clock
         self._facts: HeadFacts | None = None
+        self._survey_failed: tuple[float, FaultError] | None = None
         self._lock = threading.Lock()
         self._controller_bad = False
 
     def facts(self) -> HeadFacts:
-        """What the head is like; asked once, then remembered. Raises FaultError."""
+        """What the head is like; asked once, then remembered. Raises FaultError.
+
+        One survey serves everybody who waits for it, also when it fails.
+        """
+        asked_at = self._clock.steady()
         with self._lock:
             if self._facts is None:
-                self._facts = survey_head(self._host, self._clock)
+                failed = self._survey_failed
+                if failed is not None and failed[0] > asked_at:
+                    raise failed[1]
+                self._facts = self._survey()
             return self._facts
+
+    def look_again(self) -> HeadFacts:
+        """Ask the head anew: its clock drifts, and Slurm may have moved."""
+        facts = self._survey()
+        with self._lock:
+            self._facts = facts
+        return facts
+
+    def _survey(self) -> HeadFacts:
+        try:
+            return survey_head(self._host, self._clock)
+        except FaultError as error:
+            self._survey_failed = (self._clock.steady(), error)
+            raise
 
     def known_facts(self) -> HeadFacts | None:
         """What the head is like if it was asked already; never waits."""
@@ -65,7 +87,7 @@ class SlurmClient:
         """Run one of Slurm's programs; raises FaultError when it is not there or the head does not answer."""
         directory = self.facts().slurm_dir
         if directory is None:
-            self._forget_facts()
+            self._facts = None
             raise FaultError(
                 Fault(
                     FaultKind.MISSING,
@@ -74,19 +96,22 @@ class SlurmClient:
                     "is `head` the cluster's head node?",
                 )
             )
-        return self._host.run(
-            [f"{directory}/{program}", *args], deadline_s=deadline_s, env=SLURM_SET, unset=SLURM_UNSET
-        )
+        argv = [f"{directory}/{program}", *args]
+        return self._host.run(argv, deadline_s=deadline_s, env=SLURM_SET, unset=SLURM_UNSET)
 
     def read(self, program: str, args: Sequence[str], what: str) -> bytes:
         """The output of a read; raises FaultError, with the controller's own state found out by a ping."""
+        self.facts()  # without them there is nothing to ping with, and their fault says all
         if self._controller_bad:  # a read would block for MessageTimeout (59 s on ParallelCluster), a ping does not
-            self._controller_bad = (fault := self._controller_fault(what)) is not None
-            if fault:
+            fault = self._controller_fault(what)
+            self._controller_bad = fault is not None
+            if fault is not None:
                 raise FaultError(fault)
         try:
             return self._checked(self.run(program, args), what)
         except FaultError as error:
+            if error.fault.kind is FaultKind.MISSING:
+                self._facts = None
             if error.fault.kind not in _UNCLEAR:
                 raise
             fault = self._controller_fault(what)
@@ -94,17 +119,19 @@ class SlurmClient:
             raise FaultError(fault or error.fault) from error
 
     def _checked(self, done: Completed, what: str) -> bytes:
-        if done.rc != 0:
-            raise FaultError(classify(done.rc, done.stdout, done.stderr, what=what))
+        # Some failures come with exit status 0, an error text and no output: not an empty cluster.
+        if fault := complaint(done.rc, done.stdout, done.stderr, what=what):
+            raise FaultError(fault)
         return done.stdout
 
     def _controller_fault(self, what: str) -> Fault | None:
+        """What is wrong with the controller or the way to it; None when a ping finds it well."""
         try:
             done = self.run("scontrol", ["ping"], deadline_s=PING_DEADLINE_S)
         except FaultError as error:
             if error.fault.kind is not FaultKind.TIMEOUT:
                 return error.fault
-            return Fault(
+            return self._head_fault() or Fault(
                 FaultKind.CONTROLLER_HUNG,
                 what,
                 "slurmctld does not answer, not even a ping",
@@ -114,9 +141,13 @@ class SlurmClient:
             return None
         return classify(done.rc or 1, done.stdout, done.stderr, what=what)
 
-    def _forget_facts(self) -> None:
-        with self._lock:
-            self._facts = None
+    def _head_fault(self) -> Fault | None:
+        """Whether the head itself hangs: then nothing is known about the controller."""
+        try:
+            self._host.run(["true"], deadline_s=PING_DEADLINE_S)
+        except FaultError as error:
+            return error.fault
+        return None
 
 
 class SlurmReads:
@@ -139,12 +170,14 @@ class SlurmReads:
         return QueueReading(jobs, fold_queue(jobs, cache=self._rows), count_states(jobs))
 
     def site(self) -> SlurmSite:
-        """The configuration as far as screens need it."""
+        """The configuration as far as screens need it, and a new look at the head."""
+        self._client.look_again()
         site = parse_config(self._client.read("scontrol", ["show", "config"], "reading Slurm's configuration"))
         partitions = self._client.read("scontrol", ["-o", "show", "partition"], "reading the queues' limits")
         return replace(site, partitions=parse_partitions(partitions), sees_all_jobs=self._sees_all_jobs(site))
 
     def _sees_all_jobs(self, site: SlurmSite) -> bool | None:
+        """Whether PrivateData hides others' jobs from this login; None when only accounting could tell."""
         facts = self._client.facts()
         if "jobs" not in site.private_data or facts.uid == 0:
             return True

@@ -33,6 +33,7 @@ def measure_keys(
     """Half of the time in the nodes pane, half in the queue pane, then one key of every kind."""
     with Session(target, heartbeat=True, size=size, colours=colours) as session, _control() as control:
         wait_data(session)
+        session.press(b"r")  # the wait after the first, slow read is long
         with Churn(target.rig):
             began = time.monotonic()
             samples = _walk(session, seconds / 2)

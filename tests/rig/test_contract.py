@@ -106,7 +106,7 @@ def test_details_of_a_job_and_a_node_have_the_keys_screens_show(both: tuple[Clus
         for cluster in clusters:
             cluster.read_once()
             job = job_like(cluster, JOBS["running on several nodes"])
-            detail = cluster.job_detail(job.job_id)
+            detail = cluster.job_detail(job)
             assert detail.get("JobState") == "RUNNING"
             assert {len(indices) for indices in detail.gpu_indices.values()} == {8}
             node = cluster.node_detail(node_like(cluster, NODES["drained"]).name)

@@ -12,6 +12,7 @@ import pytest
 
 from cockpit.app import CockpitApp
 from cockpit.cluster import Cluster
+from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
 from tests.screens.golden import assert_golden
@@ -137,7 +138,7 @@ async def test_an_outage_keeps_the_last_good_rows_and_tells_their_age() -> None:
         assert "stale 34s" in pilot.text()
         await pilot.tick(300)
         assert "lost 5m" in pilot.text()
-        assert "slurmctld does not answer, not even a ping" in pilot.lines()[2]
+        assert "✖ nodes, queue, slurm: no answer within 12 s" in pilot.lines()[2]
         pilot.head.fault = None
         await pilot.read()
         assert "lost" not in pilot.text()
@@ -229,3 +230,97 @@ async def test_q_leaves() -> None:
     async with cockpit() as pilot:
         await pilot.press("q")
         assert not pilot.app.is_running or pilot.app._exit
+
+
+def without_answer() -> Callable[[Sequence[str]], Completed]:
+    def answer(argv: Sequence[str]) -> Completed:
+        raise FaultError(Fault(FaultKind.TIMEOUT, "running", "no answer within 12 s", ""))
+
+    return answer
+
+
+async def test_a_hung_controller_on_a_head_that_answers_is_named_as_such() -> None:
+    async with cockpit() as pilot:
+        await pilot.read()
+        for program in ("sinfo", "squeue", "scontrol"):
+            pilot.head.answers[program] = without_answer()
+        pilot.head.answers["true"] = lambda argv: Completed(0, b"", b"", 0.01)
+        await pilot.read()
+        assert "slurmctld does not answer, not even a ping" in pilot.lines()[2]
+
+
+async def test_exit_0_with_an_error_text_and_no_output_is_an_outage() -> None:
+    words = b"slurm_load_node error: Unable to contact slurm controller (connect failure)"
+    async with cockpit() as pilot:
+        for program in ("sinfo", "squeue"):
+            pilot.head.answers[program] = lambda argv: Completed(0, b"", words, 0.01)
+        await pilot.read()
+        assert "names no nodes" not in pilot.text()
+        assert pilot.cluster.view.nodes is None
+        assert pilot.cluster.view.queue is None
+
+
+async def test_jobs_that_slurm_hides_are_told() -> None:
+    async with cockpit() as pilot:
+        pilot.head.answers["squeue"] = lambda argv: Completed(0, b"", b"", 0.01)
+        await pilot.read()
+        site = pilot.cluster.view.site
+        assert site is not None
+        hiding = replace(site, private_data=("jobs",), sees_all_jobs=False)
+        pilot.cluster.view = replace(pilot.cluster.view, site=hiding)
+        await pilot.press("4")
+        assert "own jobs only" in pilot.lines()[0]
+        assert "Slurm hides others' jobs" in pilot.text()
+
+
+async def test_paused_and_read_only_are_seen_on_the_narrowest_screen() -> None:
+    config = ClusterConfig("a-cluster-with-a-long-name", region="us-east-1", read_only=True)
+    async with cockpit((80, 24), config=config) as pilot:
+        await pilot.read()
+        await pilot.press("p")
+        assert "READ-ONLY" in pilot.lines()[0]
+        assert "PAUSED" in pilot.lines()[0]
+
+
+async def test_a_host_key_fault_can_be_read_whole_and_copied() -> None:
+    step = "compare the fingerprint, then: ssh -o StrictHostKeyChecking=ask -o " + "x" * 150 + " THE-END"
+    async with cockpit((80, 24)) as pilot:
+        pilot.head.fault = FaultError(Fault(FaultKind.HOST_KEY, "host key of head", "not in known_hosts", step))
+        await pilot.read()
+        assert "THE-END" in pilot.text()
+        await pilot.press("e")
+        assert "THE-END" in pilot.text()
+        await pilot.press("y")
+        assert step in pilot.app.clipboard
+
+
+async def test_a_filter_by_user_follows_the_queue() -> None:
+    async with cockpit((160, 48)) as pilot:
+        await pilot.read()
+        pilot.app.pane.set_filter("user:zelda")
+        await pilot.settle()
+        assert "hides all" in pilot.text()
+        for job in list(pilot.head.sim.jobs.values()):
+            job.ask = replace(job.ask, user="zelda")
+        pilot.cluster._pollers[1].poll_once()
+        await pilot.settle()
+        assert "zelda" in [line for line in pilot.lines() if "gpu-st-p5-2" in line][0]
+
+
+async def test_details_tell_when_their_data_are_old() -> None:
+    async with cockpit() as pilot:
+        await pilot.read()
+        await pilot.press("enter")
+        await wait_for_record(pilot)
+        await pilot.tick(40)
+        assert "stale 40s" in pilot.text()
+        assert "read 40s ago" in pilot.text()
+
+
+async def test_a_failing_source_is_never_shown_as_live() -> None:
+    async with cockpit() as pilot:
+        await pilot.read()
+        pilot.head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "connection refused"))
+        await pilot.read()
+        assert pilot.lines()[1].count("failing") == 3
+        assert "●" not in pilot.lines()[1]

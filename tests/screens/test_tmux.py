@@ -59,7 +59,7 @@ def test_the_demo_at_80x24_in_256_colours(tmux: Tmux) -> None:
     lines = text.rstrip("\n").split("\n")
     assert len(lines) == 24
     assert lines[0].startswith(" demo ")
-    assert "✖ gpu-st-p5-8 down" in lines[2]  # the worst trouble is named before any table
+    assert "✖ gpu-st-p5-8: down" in lines[2]  # the worst trouble is named before any table
     assert "q quit" in lines[-1]
     coloured = tmux.text(colours=True)
     assert "\x1b[38;5;202m" in coloured  # critical, an exact entry of the 256-colour palette

@@ -20,7 +20,7 @@ class Accelerators:
 
     def __init__(self, nursery: Nursery, options: Options, packed_pynvml: bytes) -> None:
         self.inventory = Inventory()
-        self.versions: "dict[str, object]" = {}
+        self.versions: dict[str, object] = {}
         self.processes = Processes(nursery, options.text("proc"), options.seconds("timeout"))
         self.pci = self._see(options.text("sys"))
         self._nursery, self._options = nursery, options
@@ -31,11 +31,11 @@ class Accelerators:
             options.seconds("driver_hung"),
             options.list("backoff"),
         )
-        self._smi: "Smi | None" = None
-        self._neuron: "Neuron | None" = None
+        self._smi: Smi | None = None
+        self._neuron: Neuron | None = None
         self._fallback = ""  # "", smi, neuron or none
-        self._sections: "dict[str, object]" = {}
-        self._events: "list[object]" = []
+        self._sections: dict[str, object] = {}
+        self._events: list[object] = []
         self._slow_due = 0.0
 
     @staticmethod
@@ -61,7 +61,7 @@ class Accelerators:
         for reply in self.driver.step(now):
             self._take(now, reply)
         self.processes.step(now)
-        if self.driver.state == NONE and self.driver.code in (None, nvml.NO_LIBRARY) and not self._fallback:
+        if self.driver.state == NONE and self.driver.code in (nvml.NO_BINDINGS, nvml.NO_LIBRARY) and not self._fallback:
             self._fallback = "smi"
             self._smi = Smi(
                 self._nursery,
@@ -113,6 +113,8 @@ class Accelerators:
         if isinstance(told, dict):
             self.versions = told["versions"]
             self.inventory.update(told["gpus"], self.pci)
+            if "g" not in reply:  # the first words of a new child: ask for readings at once
+                self.ask(now)
         for key in ("g", "G", "i"):
             rows = reply.get(key)
             # Instances are told only where there are some: few nodes use MIG.

@@ -1,5 +1,6 @@
 """Child processes that may hang for ever, seen from a parent that must not."""
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -9,7 +10,7 @@ from cockpit.probe.agent.values import compact
 
 TYPE_CHECKING = False  # as typing has it, whose import would cost the node a few ms
 if TYPE_CHECKING:
-    from typing import Callable
+    from collections.abc import Callable
 
     Body = Callable[[], None]
     Ask = Callable[[], object]
@@ -18,9 +19,10 @@ _PR_SET_PDEATHSIG = 1
 _MAX_OUTPUT = 4 * 2**20
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/opt/aws/neuron/bin"
 
+_libc: "ctypes.CDLL | None"
 try:
     _libc = ctypes.CDLL(None)
-except (OSError, TypeError):
+except OSError:
     _libc = None
 
 
@@ -33,10 +35,10 @@ class Child:
     def __init__(self, body: "Body", talks: bool = False) -> None:
         self.out = bytearray()
         self.eof = False
-        self.status: "int | None" = None  # as waitpid gives it; None: not reaped
+        self.status: int | None = None  # as waitpid gives it; None: not reaped
         self.killed = False
         self.awaited = True  # False: nobody is in a hurry to read what it says
-        self.asks: "int | None" = None
+        self.asks: int | None = None
         reader, writer = os.pipe()
         hears, self.asks = os.pipe() if talks else (os.open(os.devnull, os.O_RDONLY), None)
         parent = os.getpid()
@@ -49,10 +51,8 @@ class Child:
         if self.asks is not None:
             os.set_blocking(self.asks, False)
         self.fd = reader
-        try:
+        with contextlib.suppress(OSError):  # the child was quicker, or is gone
             os.setpgid(self.pid, self.pid)
-        except OSError:
-            pass  # the child was quicker, or is gone
 
     def read(self) -> None:
         """Take what is there; never blocks."""
@@ -91,10 +91,8 @@ class Child:
         self._close()
         if self.status is None:
             for send in (os.killpg, os.kill):
-                try:
+                with contextlib.suppress(OSError):
                     send(self.pid, signal.SIGKILL)
-                except OSError:
-                    pass
 
     def reap(self) -> bool:
         """True once the process is gone."""
@@ -135,7 +133,7 @@ class Nursery:
     """Every child of this process, from its start until it has been reaped."""
 
     def __init__(self) -> None:
-        self.children: "list[Child]" = []
+        self.children: list[Child] = []
 
     def start(self, body: "Body", talks: bool = False) -> Child:
         """Fork; raises OSError when the machine gives no process."""
@@ -166,7 +164,7 @@ def program(argv: "list[str]") -> "Body":
         os.environ["LC_ALL"] = "C"
         os.environ["PATH"] = f"{_SYSTEM_PATH}:{os.environ.get('PATH', '')}"
         try:
-            os.execvp(argv[0], argv)
+            os.execvp(argv[0], argv)  # noqa: S606
         except OSError as error:
             os.write(1, f"{argv[0]}: {error.strerror}".encode("utf-8", "replace"))
             os._exit(127 if error.errno == errno.ENOENT else 126)

@@ -26,12 +26,12 @@ class Driver:
         self.state = STARTING
         self.since = time.time()
         self.why = ""
-        self.code: "int | None" = None  # of NVML, when the driver itself refused
-        self.took_ms: "int | None" = None
+        self.code: int | None = None  # of NVML, when the driver itself refused
+        self.took_ms: int | None = None
         self._nursery, self._body = nursery, body
         self._slow_s, self._deadline_s, self._backoff_s = slow_s, deadline_s, backoff_s
-        self._child: "Child | None" = None
-        self._asked: "float | None" = None
+        self._child: Child | None = None
+        self._asked: float | None = None
         self._asked_at = 0.0
         self._failures = 0
         self._not_before = 0.0
@@ -100,7 +100,7 @@ class Driver:
             if "g" in reply:
                 self._failures = 0
             return
-        self.code = fatal if isinstance(fatal, int) else None
+        self.code = fatal if isinstance(fatal, int) else -1
         self._fail(now, NONE, str(reply.get("why")))
 
     def _check(self, now: float, child: Child) -> None:

@@ -17,10 +17,10 @@ class Efa:
 
     def __init__(self, nursery: Nursery, sysfs: str, every_s: float, deadline_s: float) -> None:
         self._root = f"{sysfs}/class/infiniband"
-        self.devices: "list[list[object]]" = []  # name, GID, names of counters
+        self.devices: list[list[object]] = []  # name, GID, names of counters
         self.revision = 0
-        self._values: "list[list[int | None]]" = []
-        self._told: "list[list[int | None]]" = []
+        self._values: list[list[int | None]] = []
+        self._told: list[list[int | None]] = []
         self._question = Question(nursery, answer(lambda: read_all(self._root)), every_s, deadline_s)
         self._fresh = False
         self.error = ""
@@ -59,10 +59,10 @@ class Efa:
         if not self._fresh and not everything:
             return None
         self._fresh = False
-        rows: "list[list[object]]" = []
+        rows: list[list[object]] = []
         for device, values in enumerate(self._values):
             old = self._told[device] if device < len(self._told) else []
-            row: "list[object]" = [device]
+            row: list[object] = [device]
             for place, value in enumerate(values):
                 if place >= len(old) or old[place] != value:
                     row += [place, value]
@@ -82,14 +82,14 @@ class Efa:
 
 def read_all(root: str) -> "list[list[object]]":
     """[name, GID, counter names, values] of every EFA device; a counter that cannot be read is None."""
-    found: "list[list[object]]" = []
+    found: list[list[object]] = []
     for name in sorted(os.listdir(root))[:_MAX_DEVICES]:
         base = f"{root}/{name}"
         driver = os.path.basename(os.path.realpath(f"{base}/device/driver"))
         if driver != "efa" and read_text(f"{base}/device/vendor") != "0x1d0f":
             continue
-        names: "list[str]" = []
-        values: "list[int | None]" = []
+        names: list[str] = []
+        values: list[int | None] = []
         # On older kernels the counters of the device lie among those of the port.
         for prefix, pattern in (("", "ports/*/hw_counters/*"), ("dev.", "hw_counters/*")):
             for path in sorted(glob.glob(f"{base}/{pattern}")):

@@ -18,18 +18,22 @@ class Inventory:
     """The entries in the order of the wire's rows. `revision` grows whenever they change."""
 
     def __init__(self) -> None:
-        self.entries: "list[Entry]" = []
+        self.entries: list[Entry] = []
         self.revision = 0
-        self._rows: "list[int]" = []  # place in the driver's answer -> place in entries
+        self._rows: list[int] = []  # place in the driver's answer -> place in entries
 
     def update(self, told: "list[Entry]", pci: "list[str]") -> None:
         """Take the driver's list (`gpus` of the NVML child); `pci` are the bus ids the kernel sees."""
         entries = [dict(entry) for entry in self.entries]
-        rows: "list[int]" = []
+        rows: list[int] = []
         for entry in told:
             place = _place(entries, entry)
-            if place is None or place in rows:
+            if place is None:
                 place = _adopt(entries, entry, rows, pci, told)
+            elif place in rows:  # the driver names one GPU twice
+                entries[place]["dup"] = 1
+                rows.append(-1)
+                continue
             rows.append(place)
             entries[place] = _merge(entries[place], entry)
         for place, entry in enumerate(entries):
@@ -42,9 +46,10 @@ class Inventory:
 
     def spread(self, rows: "list[object]") -> "list[object]":
         """Rows in the driver's order as rows in the order of `entries`; a lost GPU gets its error."""
-        found: "list[object]" = [[entry.get("err", NOT_LISTED)] for entry in self.entries]
+        found: list[object] = [[entry.get("err", NOT_LISTED)] for entry in self.entries]
         for place, row in enumerate(rows[: len(self._rows)]):
-            found[self._rows[place]] = row
+            if self._rows[place] >= 0:
+                found[self._rows[place]] = row
         return found
 
     def place(self, row: int) -> int:
@@ -60,9 +65,7 @@ def _place(entries: "list[Entry]", told: "Entry") -> "int | None":
     return None
 
 
-def _adopt(
-    entries: "list[Entry]", told: "Entry", rows: "list[int]", pci: "list[str]", all_told: "list[Entry]"
-) -> int:
+def _adopt(entries: "list[Entry]", told: "Entry", rows: "list[int]", pci: "list[str]", all_told: "list[Entry]") -> int:
     """A place for a GPU that nobody knows by name, mostly one that gave no handle."""
     if not told.get("uuid") and not told.get("pci"):
         named = [_place(entries, other) for other in all_told]
@@ -81,7 +84,7 @@ def _adopt(
 
 
 def _merge(known: "Entry", told: "Entry") -> "Entry":
-    merged = {key: value for key, value in known.items() if key != "err"}
+    merged = {key: value for key, value in known.items() if key not in ("err", "dup")}
     for key, value in told.items():
         old = known.get(key)
         if key == "max" and isinstance(value, list) and isinstance(old, list) and len(old) == len(value):

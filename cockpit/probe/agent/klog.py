@@ -15,6 +15,7 @@ _MAX_QUEUE = 200  # the newest are kept
 _MAX_PER_LINE = 20
 _MAX_TEXT = 400
 _DMESG_EVERY_S = 30.0
+_LOOK_S = 15.0
 _WANTED = re.compile(
     r"NVRM|SXid|nvidia-nvswitch|nvidia.*(?:error|fail)|\befa\b|Lustre|LNet|\bnfs|NFS:|oom[-_ ]kill|Out of memory"
     r"|Killed process|blocked for more than|soft lockup|hard LOCKUP|hung_task|Remounting filesystem read-only"
@@ -36,38 +37,56 @@ class KernelLog:
         self.dropped = 0
         self._nursery = nursery
         self._boot = read_text(f"{proc}/sys/kernel/random/boot_id").replace("-", "")
-        self._kmsg_path = kmsg
-        self._journal: "Child | None" = None
-        self._kmsg: "int | None" = None
-        self._queue: "list[Message]" = []
-        self._reasons: "list[str]" = []
-        self._dmesg = Question(nursery, program([dmesg]), _DMESG_EVERY_S, 10.0)
+        self._kmsg_path, self._journalctl = kmsg, journalctl
+        self._journal: Child | None = None
+        self._kmsg = -1
+        self._queue: list[Message] = []
+        self._reasons: list[str] = []
+        # Without the right to read it, or without a journal, a follower waits in silence: ask for one line first.
+        look = [journalctl, "-n", "1", "--no-pager", "-o", "json", "_TRANSPORT=kernel"]
+        self._look: Question | None = Question(nursery, program(look), _DMESG_EVERY_S, _LOOK_S)
+        self._dmesg = Question(nursery, program([dmesg]), _DMESG_EVERY_S, _LOOK_S)
         self._dmesg_seen = -1.0
-        self._start_journal(journalctl)
-
-    def _start_journal(self, journalctl: str) -> None:
-        # No -k: it means this boot only, and the Xid that led to a reboot is in the one before.
-        since = f"--since=@{int(time.time() - WINDOW_S)}"
-        words = [journalctl, "-f", "--no-tail", "-o", "json", since, "_TRANSPORT=kernel"]
-        try:
-            self._journal = self._nursery.start(program(words))
-            self._journal.awaited = False
-            self.source = "journal"
-        except OSError as error:
-            self._fall_back(f"journal: {error.strerror}")
 
     def step(self, now: float) -> None:
         """Take what has come."""
-        if self._journal is not None:
+        if self._look is not None:
+            self._try_journal(self._look, now)
+        elif self._journal is not None:
             self._read_journal(self._journal)
-        elif self._kmsg is not None:
+        elif self._kmsg >= 0:
             self._read_kmsg(self._kmsg)
         elif self.source == "dmesg":
             self._read_dmesg(now)
 
+    def _try_journal(self, look: Question, now: float) -> None:
+        child = look.step(now)
+        if child is None and look.late_since is None:
+            return
+        self._look = None
+        if child is None:
+            self._fall_back("journal: no answer")
+        elif bytes(child.out).startswith(b"{"):
+            self._follow()
+        else:
+            self._fall_back(f"journal: {_reason(child)}")
+
+    def _follow(self) -> None:
+        # No -k: it means this boot only, and the Xid that led to a reboot is in the one before.
+        since = f"--since=@{int(time.time() - WINDOW_S)}"
+        words = [self._journalctl, "-f", "--no-tail", "-o", "json", since, "_TRANSPORT=kernel"]
+        try:
+            self._journal = self._nursery.start(program(words))
+        except OSError as error:
+            self._fall_back(f"journal: {error.strerror}")
+            return
+        self._journal.awaited = False
+        self.source = "journal"
+
     def wants(self, now: float) -> float:
         """Seconds until this wants to be looked at again."""
-        return self._dmesg.wants(now) if self._dmesg.child is not None else 60.0
+        asked = self._dmesg if self._look is None else self._look
+        return asked.wants(now) if asked.child is not None else 60.0
 
     def take(self) -> "list[list[object]]":
         """A few messages, oldest first: [time, text], or [time, text, boot id] of an earlier boot."""
@@ -86,19 +105,11 @@ class KernelLog:
         for line in child.lines():
             if line.startswith(b"{"):
                 self._journal_entry(line)
-            elif any(word in decode(line) for word in _DENIED):
-                child.kill()
-                self._journal = None
-                self._fall_back("journal: not permitted")
-                return
         if child.eof and child.reap():
             self._journal = None
-            said = decode(bytes(child.out)).strip()
-            denied = any(word in said for word in _DENIED)
-            self._fall_back("journal: not permitted" if denied else f"journal: {said[:80] or child.ending()}")
+            self._fall_back(f"journal: {_reason(child)}")
 
     def _journal_entry(self, line: bytes) -> None:
-        # Cheaper than parsing: nearly every line of a busy kernel log is of no interest.
         try:
             entry = json.loads(line.decode("utf-8", "replace"))
             message = entry.get("MESSAGE")
@@ -111,15 +122,16 @@ class KernelLog:
 
     def _fall_back(self, why: str) -> None:
         self._reasons.append(why)
-        self.source = ""
-        if self._kmsg is None and not any(reason.startswith("kmsg") for reason in self._reasons):
-            try:
-                self._kmsg = os.open(self._kmsg_path, os.O_RDONLY | os.O_NONBLOCK)
-                self.source = "kmsg"
-            except OSError as error:
-                self._reasons.append(f"kmsg: {error.strerror}")
-                self.source = "dmesg"
-        self.why = "" if self.source in ("kmsg", "dmesg") else "; ".join(self._reasons)
+        try:
+            self._kmsg = os.open(self._kmsg_path, os.O_RDONLY | os.O_NONBLOCK)
+            self.source = "kmsg"
+        except OSError as error:
+            self._reasons.append(f"kmsg: {error.strerror}")
+            self.source = "dmesg"
+
+    def _give_up(self, why: str) -> None:
+        self._reasons.append(why)
+        self.source, self.why = "", "; ".join(self._reasons)
 
     def _read_kmsg(self, fd: int) -> None:
         # Every read gives one record: "prio,seq,usec,flags;text", continuation lines after it.
@@ -132,8 +144,8 @@ class KernelLog:
             except OSError as error:
                 if error.errno == errno.EPIPE:  # records were overwritten before they were read
                     continue
-                self._reasons.append(f"kmsg: {error.strerror}")
-                self._kmsg, self.source, self.why = None, "", "; ".join(self._reasons)
+                self._kmsg = -1
+                self._give_up(f"kmsg: {error.strerror}")
                 return
             head, _, text = record.partition(";")
             fields = head.split(",")
@@ -146,15 +158,21 @@ class KernelLog:
         child = self._dmesg.step(now)
         if child is None:
             return
-        said = decode(bytes(child.out))
         if child.code != 0:
-            denied = any(word in said for word in _DENIED)
-            self._reasons.append("dmesg: not permitted" if denied else f"dmesg: {child.ending()}")
-            self.source, self.why = "", "; ".join(self._reasons)
+            self._give_up(f"dmesg: {_reason(child)}")
             return
         offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
-        for line in said.splitlines():
+        for line in decode(bytes(child.out)).splitlines():
             match = re.match(r"\[\s*(\d+\.\d+)\] (.*)", line)
             if match and float(match.group(1)) > self._dmesg_seen:
                 self._dmesg_seen = float(match.group(1))
                 self._add(offset + self._dmesg_seen, self._boot, match.group(2))
+
+
+def _reason(child: Child) -> str:
+    said = decode(bytes(child.out)).strip()
+    if any(word in said for word in _DENIED):
+        return "not permitted"
+    if child.code == 0:
+        return "none here"
+    return said.splitlines()[-1][:80] if said else child.ending()

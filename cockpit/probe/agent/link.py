@@ -22,7 +22,7 @@ class Link:
         self._block_s, self._heartbeat_s = block_s, heartbeat_s
         self._pending = b""
         self._moved = 0.0  # when output last made progress
-        self._beat: "float | None" = None
+        self._beat: float | None = None
         os.set_blocking(1, False)
         self._wake, waker = os.pipe()
         os.set_blocking(self._wake, False)

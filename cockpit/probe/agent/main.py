@@ -1,5 +1,6 @@
 """The probe: one line at every interval, whatever hangs."""
 
+import contextlib
 import os
 import select
 import sys
@@ -18,6 +19,7 @@ from cockpit.probe.agent.values import compact
 PROTOCOL = 1
 _GRACE_SHARE = 0.5  # of an interval: how long a line waits for the driver's answer
 _MAX_GRACE_S = 1.0
+_MAX_WAIT_S = 5.0  # so that a missing heartbeat and stuck output are noticed at any interval
 
 
 class Probe:
@@ -35,7 +37,7 @@ class Probe:
         programs = (options.text("journalctl"), options.text("dmesg"))
         self._log = KernelLog(self.nursery, proc, options.text("kmsg"), *programs)
         self._facts = self._node.facts()
-        self._greeted: "tuple[object, ...] | None" = None
+        self._greeted: tuple[object, ...] | None = None
         self._number = 0
         self._everything = True
 
@@ -52,14 +54,20 @@ class Probe:
     def lines(self, now: float) -> bytes:
         """What is due now: a hello when something in it has changed, and the sample."""
         changed = self._node.scan(now)
-        state = (self.accel.inventory.revision, self._efa.revision, self._missing(), self.accel.versions)
+        state = (
+            self.accel.inventory.revision,
+            self._efa.revision,
+            self._missing(),
+            self._log.source,
+            self.accel.versions,
+        )
         lines = []
         if state != self._greeted:
             # Rows refer to the hello by place: after a new one everything is told again.
             self._everything = self._greeted is None or state[:2] != self._greeted[:2]
             self._greeted = state
             lines.append(compact(self._hello()))
-        lines.append(compact(self._sample(changed)))
+        lines.append(compact(self._sample(now, changed)))
         self._everything = False
         return b"\n".join(lines)
 
@@ -92,15 +100,16 @@ class Probe:
             found.append(("processes", self.accel.processes.why))
         return tuple(found)
 
-    def _sample(self, stuck_changed: bool) -> "dict[str, object]":
+    def _sample(self, now: float, stuck_changed: bool) -> "dict[str, object]":
         self._number += 1
-        line: "dict[str, object]" = {"k": "s", "n": self._number, "t": round(time.time(), 2)}
+        line: dict[str, object] = {"k": "s", "n": self._number, "t": round(time.time(), 2)}
         line["rev"] = self.accel.inventory.revision
         line["l"] = self._node.load()
         line["m"] = self._node.memory()
         line["d"] = self._node.stuck_count
-        if self._node.stuck and (stuck_changed or self._everything or self._number % 5 == 0):
-            line["D"] = self._node.stuck
+        stuck = self._node.stuck(now)
+        if stuck and (stuck_changed or self._everything or self._number % 5 == 0):
+            line["D"] = stuck
         state = self.accel.state()
         if state is not None:
             line["dr"] = state
@@ -131,16 +140,14 @@ def run(words: "list[str]", packed_pynvml: bytes) -> None:
         why = f"{type(error).__name__}: {error}"[:300]
     if probe is not None:
         probe.nursery.end()
-    try:
+    with contextlib.suppress(OSError):
         os.write(1, compact({"k": "b", "why": why}) + b"\n")
-    except OSError:
-        pass
     os._exit(0)
 
 
 def _loop(link: Link, probe: Probe, interval_s: float) -> None:
     due = time.monotonic()
-    answer_by: "float | None" = None  # until when the line of this tick waits for the driver
+    answer_by: float | None = None  # until when the line of this tick waits for the driver
     poller = select.poll()
     while True:
         now = time.monotonic()
@@ -157,7 +164,7 @@ def _loop(link: Link, probe: Probe, interval_s: float) -> None:
 
 
 def _timeout(now: float, due: float, answer_by: "float | None", probe: Probe, link: Link) -> float:
-    wait = min(due - now, probe.wants(now))
+    wait = min(due - now, probe.wants(now), _MAX_WAIT_S)
     if answer_by is not None and link.clear:
         wait = min(wait, answer_by - now)
     return max(0.0, wait)
@@ -175,10 +182,8 @@ def _wait(poller: "select.poll", link: Link, probe: Probe, seconds: float) -> No
         ready = {fd for fd, _ in poller.poll(seconds * 1000 + 1)}
     finally:
         for fd in watched | {1}:
-            try:
+            with contextlib.suppress(KeyError):
                 poller.unregister(fd)
-            except KeyError:
-                pass
     link.hear(ready)
 
 

@@ -24,8 +24,8 @@ class Mounts:
     def __init__(self, nursery: Nursery, proc: str, every_s: float, deadline_s: float, check: str = "") -> None:
         self._nursery, self._proc = nursery, proc
         self._every_s, self._deadline_s, self._check = every_s, deadline_s, check
-        self._questions: "dict[Mount, Question]" = {}
-        self._rows: "dict[Mount, list[object]]" = {}
+        self._questions: dict[Mount, Question] = {}
+        self._rows: dict[Mount, list[object]] = {}
         self._listed = -1e9
         self._told = b""
 
@@ -78,7 +78,7 @@ def mounts_of_interest(text: str) -> "list[Mount]":
     `text` is /proc/self/mounts, where blanks are written as octal escapes; of several mounts on one path
     the last one is seen.
     """
-    found: "dict[str, Mount]" = {}
+    found: dict[str, Mount] = {}
     for line in text.splitlines():
         words = [_unescape(word) for word in line.split(" ")]
         if len(words) < 3:

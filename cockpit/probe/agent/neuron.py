@@ -3,6 +3,7 @@
 Shapes as in AWS's Neuron user guides and as printed on trn1, trn2 and inf2.
 """
 
+import contextlib
 import json
 
 from cockpit.probe.agent.child import Child, Nursery, program
@@ -22,16 +23,16 @@ class Neuron:
     """Devices as entries and rows like those of GPUs; what NeuronCores do not have is `-`."""
 
     def __init__(self, nursery: Nursery, ls: str, monitor: str, deadline_s: float) -> None:
-        self.entries: "list[dict[str, object]]" = []
-        self.rows: "list[object]" = []
+        self.entries: list[dict[str, object]] = []
+        self.rows: list[object] = []
         self.why = ""
         self.absent = False  # neuron-ls is not on this machine
         self._nursery = nursery
         self._monitor = monitor
         self._list = Question(nursery, program([ls, "-j"]), _LIST_EVERY_S, deadline_s)
-        self._stream: "Child | None" = None
+        self._stream: Child | None = None
         self._not_before = 0.0
-        self._cores: "dict[str, int]" = {}  # NeuronCore -> place in entries
+        self._cores: dict[str, int] = {}  # NeuronCore -> place in entries
 
     @property
     def late_since(self) -> "float | None":
@@ -87,10 +88,8 @@ class Neuron:
         if self._stream is None:
             if now >= self._not_before:
                 self._not_before = now + _RESTART_S
-                try:
+                with contextlib.suppress(OSError):
                     self._stream = self._nursery.start(program([self._monitor]))
-                except OSError:
-                    pass
             return False
         lines = self._stream.lines()
         if self._stream.eof and self._stream.reap():
@@ -102,8 +101,8 @@ class Neuron:
         runtimes = report.get("neuron_runtime_data")
         if not isinstance(runtimes, list):
             return False
-        use: "dict[int, float]" = {}
-        memory: "dict[int, int]" = {}
+        use: dict[int, float] = {}
+        memory: dict[int, int] = {}
         for runtime in runtimes:
             told = _dict(runtime, "report")
             self._add_use(_dict(told, "neuroncore_counters"), use)

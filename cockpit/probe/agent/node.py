@@ -10,19 +10,16 @@ _KEPT = 5  # of the stuck processes: enough to see what they wait for
 _MIN_SCAN_S, _MAX_SCAN_S = 10.0, 60.0
 _SCAN_SHARE = 600  # a scan may take 1/600 of the time: a node has thousands of processes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    Stuck = list[object]
-
 
 class Node:
     """Load and memory at every tick, processes in uninterruptible sleep at a pace that costs next to nothing."""
 
     def __init__(self, proc: str) -> None:
         self._proc = proc
-        self.stuck_count: "int | None" = None
-        self.stuck: "list[Stuck]" = []
-        self._seen: "dict[tuple[int, str], float]" = {}
+        self.stuck_count: int | None = None
+        self._stuck: list[tuple[int, str, str, float]] = []
+        self._seen: dict[tuple[int, str], float] = {}
+        self._own = str(os.getpid())
         self._scan_due = 0.0
 
     def facts(self) -> "dict[str, object]":
@@ -52,7 +49,7 @@ class Node:
 
     def memory(self) -> "list[int | None]":
         """Total and available MiB, None for what is not told."""
-        found: "dict[bytes, int]" = {}
+        found: dict[bytes, int] = {}
         for line in (read_file(f"{self._proc}/meminfo", 512) or b"").splitlines():
             words = line.split()
             if len(words) >= 2 and words[1].isdigit():
@@ -64,11 +61,15 @@ class Node:
         if now < self._scan_due:
             return False
         started = time.monotonic()
-        before = (self.stuck_count, [entry[0] for entry in self.stuck])
+        before = (self.stuck_count, self._stuck)
         self._look(now)
         cost = time.monotonic() - started
         self._scan_due = now + min(max(_MIN_SCAN_S, cost * _SCAN_SHARE), _MAX_SCAN_S)
-        return before != (self.stuck_count, [entry[0] for entry in self.stuck])
+        return before != (self.stuck_count, self._stuck)
+
+    def stuck(self, now: float) -> "list[list[object]]":
+        """[pid, program, wait channel, seconds since it was first seen stuck] of the longest."""
+        return [[pid, name, where, round(now - since)] for pid, name, where, since in self._stuck]
 
     def _look(self, now: float) -> None:
         try:
@@ -76,32 +77,30 @@ class Node:
         except OSError:
             self.stuck_count = None
             return
-        found: "dict[tuple[int, str], float]" = {}
-        names: "dict[int, str]" = {}
+        found: dict[tuple[int, str], float] = {}
+        names: dict[int, str] = {}
         for pid in pids:
             stat = read_file(f"{self._proc}/{pid}/stat", 512)
-            comm, state, started = stat_fields(stat)
-            if state == "D":
+            comm, state, started, parent = stat_fields(stat)
+            if state == "D" and parent != self._own:
                 key = (int(pid), started)
                 found[key] = self._seen.get(key, now)
                 names[int(pid)] = comm
         self._seen = found
         self.stuck_count = len(found)
         longest = sorted(found.items(), key=lambda item: item[1])[:_KEPT]
-        self.stuck = [
-            [pid, names[pid], self._wchan(pid), round(now - since)] for (pid, _), since in longest
-        ]
+        self._stuck = [(pid, names[pid], self._wchan(pid), since) for (pid, _), since in longest]
 
     def _wchan(self, pid: int) -> str:
         where = read_text(f"{self._proc}/{pid}/wchan")
         return "" if where == "0" else where[:40]
 
 
-def stat_fields(stat: "bytes | None") -> "tuple[str, str, str]":
-    """comm, state letter and start time in ticks of /proc/PID/stat; empty strings when there is none."""
+def stat_fields(stat: "bytes | None") -> "tuple[str, str, str, str]":
+    """comm, state letter, start time in ticks and parent of /proc/PID/stat; empty strings when there is none."""
     # The name stands in parentheses and may hold blanks and parentheses itself.
     head, mark, tail = decode(stat or b"").rpartition(")")
     words = tail.split()
     if not mark or len(words) < 20:
-        return "", "", ""
-    return head.partition("(")[2][:32], words[0], words[19]
+        return "", "", "", ""
+    return head.partition("(")[2][:32], words[0], words[19], words[1]

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 import time
 import types
 import zlib
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 LIBRARY = "libnvidia-ml.so.1"
 NO_LIBRARY = 12
+NO_BINDINGS = -1  # pynvml itself does not run here
 _TIMEOUT = 10
 _XID, _UNAVAILABLE, _RECOVERY = 0x8, 0x4000, 0x8000
 _MAX_EVENTS = 32
@@ -28,8 +30,8 @@ def serve(packed_pynvml: bytes) -> None:
     try:
         session = Session(_load(packed_pynvml))
     except Exception as error:
-        code = getattr(error, "value", None)
-        _say({"fatal": code if isinstance(code, int) else 1, "why": str(error)[:200]})
+        code = getattr(error, "value", NO_BINDINGS)
+        _say({"fatal": code, "why": str(error)[:200]})
         return
     _say({"inv": session.inventory()})
     while True:
@@ -61,6 +63,7 @@ def _load(packed: bytes) -> "Any":
 
         return pynvml
     module = types.ModuleType("pynvml")
+    sys.modules["pynvml"] = module  # it looks itself up to make its exceptions
     exec(compile(zlib.decompress(packed), "pynvml.py", "exec"), module.__dict__)  # noqa: S102
     return module
 
@@ -93,7 +96,7 @@ class Session:
         return {"versions": self._versions(), "gpus": self._known}
 
     def _versions(self) -> "dict[str, object]":
-        found: "dict[str, object]" = {}
+        found: dict[str, object] = {}
         for key, name in (("driver", "nvmlSystemGetDriverVersion"), ("nvml", "nvmlSystemGetNVMLVersion")):
             try:
                 found[key] = str(getattr(self._n, name)())[:40]
@@ -107,7 +110,7 @@ class Session:
 
     def fast(self) -> "dict[str, object]":
         """What is asked at every tick, and the events since the last."""
-        reply: "dict[str, object]" = {"g": [gpu.fast() for gpu in self.gpus]}
+        reply: dict[str, object] = {"g": [gpu.fast() for gpu in self.gpus]}
         events = self._take_events()
         if events:
             reply["x"] = events
@@ -115,7 +118,7 @@ class Session:
 
     def slow(self) -> "dict[str, object]":
         """What changes rarely or costs more; the inventory again when it is no longer the same."""
-        reply: "dict[str, object]" = {
+        reply: dict[str, object] = {
             "G": [gpu.slow() for gpu in self.gpus],
             "p": [gpu.processes() for gpu in self.gpus],
             "i": [gpu.instances() for gpu in self.gpus],
@@ -145,7 +148,7 @@ class Session:
         return events if registered else None
 
     def _take_events(self) -> "list[object]":
-        taken: "list[object]" = []
+        taken: list[object] = []
         while self._events is not None and len(taken) < _MAX_EVENTS:
             try:
                 data = self._n.nvmlEventSetWait_v2(self._events, 0)

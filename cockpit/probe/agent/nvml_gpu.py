@@ -26,7 +26,7 @@ class Gpu:
         self.handle = handle
         self.error = error
         self._n = pynvml
-        self._absent: "set[str]" = set()
+        self._absent: set[str] = set()
         self._name, self._uuid, self._serial = "", "", ""
         self._pci, self._minor = "", None  # type: str, object
         if handle is not None:
@@ -54,7 +54,7 @@ class Gpu:
             self._ask("nvmlDeviceGetMaxPcieLinkWidth"),
         ]
         mode = self._ask("nvmlDeviceGetMigMode")
-        found: "dict[str, object]" = {
+        found: dict[str, object] = {
             "i": self.index,
             "minor": self._minor,
             "uuid": self._uuid,
@@ -74,7 +74,7 @@ class Gpu:
             return [self.error]
         use = self._ask("nvmlDeviceGetUtilizationRates")
         power = self._ask("nvmlDeviceGetPowerUsage")
-        row: "list[object]" = [
+        row: list[object] = [
             use if isinstance(use, str) else use.gpu,
             use if isinstance(use, str) else use.memory,
             self._memory()[0],
@@ -92,7 +92,7 @@ class Gpu:
             return [self.error]
         limit = self._ask("nvmlDeviceGetPowerManagementLimit")
         remap = self._ask("nvmlDeviceGetRemappedRows")
-        row: "list[object]" = [
+        row: list[object] = [
             limit if isinstance(limit, str) else round(limit / 1000),
             self._ask("nvmlDeviceGetTotalEccErrors", 0, 0),
             self._ask("nvmlDeviceGetTotalEccErrors", 1, 0),
@@ -109,7 +109,7 @@ class Gpu:
         """[pid, used MiB, gpu instance or None] of every process with a context, or a word."""
         if self.handle is None:
             return self.error
-        found: "dict[int, list[object]]" = {}
+        found: dict[int, list[object]] = {}
         for kind in ("Compute", "Graphics"):
             told = self._running(kind)
             if isinstance(told, str):
@@ -133,13 +133,13 @@ class Gpu:
 
     def instances(self) -> "list[object]":
         """[gpu instance, compute instance, used MiB] of every MIG device, in the inventory's order."""
-        rows: "list[object]" = []
+        rows: list[object] = []
         for handle, names in self._mig_handles():
             rows.append([names[0], names[1], self._memory(handle)[0]])
         return rows
 
     def _instance_names(self) -> "list[object]":
-        found: "list[object]" = []
+        found: list[object] = []
         for handle, names in self._mig_handles():
             uuid = self._text("nvmlDeviceGetUUID", 96, handle)
             found.append([*names, uuid, self._text("nvmlDeviceGetName", 96, handle), self._memory(handle)[1]])
@@ -163,7 +163,7 @@ class Gpu:
     def _memory(self, handle: "Any" = None) -> "tuple[object, object]":
         """Used and total MiB. The second form of the call leaves out what the driver keeps for itself."""
         of = self.handle if handle is None else handle
-        info: "Any" = UNSUPPORTED
+        info: Any = UNSUPPORTED
         if hasattr(self._n, "nvmlMemory_v2") and "memory_v2" not in self._absent:
             info = self._call("nvmlDeviceGetMemoryInfo", of, self._n.nvmlMemory_v2)
             if info == UNSUPPORTED and handle is None:
@@ -180,7 +180,7 @@ class Gpu:
 
     def _links(self) -> "list[object]":
         """NVLinks down and NVLinks in all."""
-        states: "list[int]" = []
+        states: list[int] = []
         for link in range(_MAX_LINKS):
             state = self._call("nvmlDeviceGetNvLinkState", self.handle, link)
             if not isinstance(state, int):

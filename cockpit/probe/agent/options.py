@@ -45,4 +45,3 @@ class Options:
     def list(self, name: str) -> "list[float]":
         """Numbers separated by commas."""
         return [float(word) for word in self._given[name].split(",")]
-

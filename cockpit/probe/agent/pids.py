@@ -34,11 +34,9 @@ def _booted_at(proc: str) -> "float | None":
         return None
 
 
-def _one(
-    proc: str, pid: int, with_environ: bool, ticks: int, booted: "float | None"
-) -> "list[object] | None":
+def _one(proc: str, pid: int, with_environ: bool, ticks: int, booted: "float | None") -> "list[object] | None":
     base = f"{proc}/{pid}"
-    comm, _, start = stat_fields(read_file(f"{base}/stat", 512))
+    comm, _, start, _ = stat_fields(read_file(f"{base}/stat", 512))
     if not start:
         return None
     started = None if booted is None else round(booted + int(start) / ticks)
@@ -49,7 +47,7 @@ def _one(
 
 def cgroup_job(text: str) -> "tuple[int | None, str, str]":
     """Slurm job, step and task of a /proc/PID/cgroup; the line that tells most wins."""
-    best: "tuple[int | None, str, str]" = (None, "", "")
+    best: tuple[int | None, str, str] = (None, "", "")
     for match in _CGROUP.finditer(text):
         found = (int(match.group(1)), match.group(2) or "", match.group(3) or "")
         if best[0] is None or (not best[1] and found[1]) or (not best[2] and found[2]):
@@ -76,7 +74,7 @@ def _ranks(base: str) -> "list[object]":
         return [DENIED] * len(_RANKS)
     except OSError:
         return ["?gone"] * len(_RANKS)
-    found: "dict[str, str]" = {}
+    found: dict[str, str] = {}
     for entry in raw.split(b"\0"):
         name, _, value = entry.partition(b"=")
         found[decode(name)] = decode(value)

@@ -18,10 +18,10 @@ class Processes:
     def __init__(self, nursery: Nursery, proc: str, deadline_s: float) -> None:
         self.why = ""
         self._proc = proc
-        self._held: "list[list[object]]" = []  # [GPU, pid, MiB, instance]
-        self._errors: "list[list[object]]" = []
-        self._known: "dict[int, tuple[str, object]]" = {}  # pid -> start time in ticks, description
-        self._wanted: "list[int]" = []
+        self._held: list[list[object]] = []  # [GPU, pid, MiB, instance]
+        self._errors: list[list[object]] = []
+        self._known: dict[int, tuple[str, object]] = {}  # pid -> start time in ticks, description
+        self._wanted: list[int] = []
         self._with_environ = True
         self._refresh_at = 0.0
         body = answer(lambda: describe(self._proc, self._wanted, self._with_environ))
@@ -34,6 +34,8 @@ class Processes:
         """Take the driver's answer: per GPU a list of [pid, MiB, instance], or a word."""
         self._held, self._errors = [], []
         for row, told in enumerate(lists):
+            if place[row] < 0:
+                continue
             if isinstance(told, list):
                 self._held += [[place[row], *process] for process in told]
             else:
@@ -43,9 +45,7 @@ class Processes:
         if now >= self._refresh_at:
             self._known = {}
             self._refresh_at = now + _REFRESH_S
-        self._known = {
-            pid: known for pid, known in self._known.items() if pid in pids and known[0] == self._start(pid)
-        }
+        self._known = {pid: known for pid, known in self._known.items() if pid in pids and known[0] == self._start(pid)}
         if self._question.child is None:
             self._wanted = sorted(pids - set(self._known))
             self._question.due = now if self._wanted else _NEVER
@@ -76,7 +76,7 @@ class Processes:
         if not (self._dirty or everything):
             return None
         self._dirty = False
-        rows: "list[list[object]]" = [*self._errors, *(self._row(process) for process in self._held)]
+        rows: list[list[object]] = [*self._errors, *(self._row(process) for process in self._held)]
         text = compact(rows)
         if text == self._told and not everything:
             return None

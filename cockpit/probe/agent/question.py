@@ -17,9 +17,9 @@ class Question:
 
     def __init__(self, nursery: Nursery, body: "Body", every_s: float, deadline_s: float) -> None:
         self.every_s = every_s
-        self.late_since: "float | None" = None  # wall time of the question that has had no answer
+        self.late_since: float | None = None  # wall time of the question that has had no answer
         self.due = 0.0
-        self.child: "Child | None" = None
+        self.child: Child | None = None
         self._nursery = nursery
         self._body = body
         self._deadline_s = deadline_s

@@ -8,12 +8,31 @@ from cockpit.probe.agent.values import decode
 
 # Names that every driver since 450 knows; nvidia-smi refuses the whole query for one it does not know.
 FIELDS = (
-    "index,uuid,pci.bus_id,name,serial,driver_version,mig.mode.current,memory.total,clocks.max.sm,"
-    "pcie.link.gen.max,pcie.link.width.max,utilization.gpu,utilization.memory,memory.used,temperature.gpu,"
-    "temperature.memory,power.draw,clocks.current.sm,clocks_throttle_reasons.active,power.limit,"
-    "ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total,pcie.link.gen.current,"
-    "pcie.link.width.current"
-).split(",")
+    "index",
+    "uuid",
+    "pci.bus_id",
+    "name",
+    "serial",
+    "driver_version",
+    "mig.mode.current",
+    "memory.total",
+    "clocks.max.sm",
+    "pcie.link.gen.max",
+    "pcie.link.width.max",
+    "utilization.gpu",
+    "utilization.memory",
+    "memory.used",
+    "temperature.gpu",
+    "temperature.memory",
+    "power.draw",
+    "clocks.current.sm",
+    "clocks_throttle_reasons.active",
+    "power.limit",
+    "ecc.errors.corrected.volatile.total",
+    "ecc.errors.uncorrected.volatile.total",
+    "pcie.link.gen.current",
+    "pcie.link.width.current",
+)
 _RENAMED = {
     "clocks_throttle_reasons.active": "clocks_event_reasons.active",
     "clocks_event_reasons.active": "clocks_throttle_reasons.active",
@@ -27,9 +46,9 @@ class Smi:
     """Asks now and then; `said` is the last answer in the protocol's form, told once."""
 
     def __init__(self, nursery: Nursery, path: str, interval_s: float, deadline_s: float) -> None:
-        self.said: "dict[str, object] | None" = None
+        self.said: dict[str, object] | None = None
         self._fields = list(FIELDS)
-        self._tried: "set[str]" = set()
+        self._tried: set[str] = set()
         self._path = path
         self._nursery = nursery
         self._every_s = max(_EVERY_S, interval_s)

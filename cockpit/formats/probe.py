@@ -1,0 +1,235 @@
+"""Reads the lines of a node's probe (protocol: cockpit/probe/__init__.py). The node may be hostile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cockpit.formats import probe_gpus as rows
+from cockpit.formats.probe_node import efa_counters, efa_devices, messages, mounts, reasons, stuck
+from cockpit.formats.probe_smi import SmiReading, read_smi
+from cockpit.formats.probe_values import at, items, number, nvml_missing, parse_line, text, whole
+from cockpit.gpu_models import (
+    Driver,
+    DriverState,
+    EfaDevice,
+    Gpu,
+    GpuEvent,
+    GpuSample,
+    Lack,
+    Missing,
+    NodeReading,
+)
+from cockpit.text import printable
+
+PROTOCOL = 1
+_EVENT_KINDS = {0x8: "xid", 0x4000: "gpu unavailable", 0x8000: "recovery action"}
+_MAX_EVENTS = 200
+_NOT_LISTED = 28
+_STATES = {
+    "starting": DriverState.STARTING,
+    "slow": DriverState.SLOW,
+    "hung": DriverState.HUNG,
+    "crashed": DriverState.CRASHED,
+    "none": DriverState.FAILED,
+    "smi": DriverState.SMI,
+    "neuron": DriverState.NEURON,
+}
+_NO_LIBRARY = 12
+
+
+class ProbeReader:
+    """One stream's lines, in order. Keeps what was told once and returns the whole node at every sample."""
+
+    def __init__(self) -> None:
+        self.bad_lines = 0
+        self.ended = ""  # the probe's own last word
+        self._bad_line = ""
+        self._node = NodeReading(taken_at=0.0, number=0)
+        self._hello: dict[str, Any] = {}
+        self._revision: object = None
+        self._gpus: list[Gpu] = []
+        self._samples: list[GpuSample] = []
+        self._efa: list[EfaDevice] = []
+
+    def feed(self, line: bytes) -> NodeReading | None:
+        """The node after this line; None after a hello, a bye, or a line that cannot be read (which is counted)."""
+        try:
+            told = parse_line(line)
+        except ValueError as error:
+            return self._bad(str(error))
+        kind = told.get("k")
+        if kind == "h":
+            return self._greet(told)
+        if kind == "s":
+            return self._sample(told)
+        if kind == "b":
+            self.ended = text(told.get("why")) or "no reason given"
+            return None
+        return self._bad("a line of an unknown kind")
+
+    def _bad(self, why: str) -> None:
+        self.bad_lines += 1
+        self._bad_line = printable(why[:200])
+
+    def _greet(self, told: dict[str, Any]) -> None:
+        if told.get("v") != PROTOCOL:
+            return self._bad("another version of the protocol")
+        self._hello = told
+        self._revision = told.get("rev")
+        if items(told.get("gpus"), 1) or not self._gpus:
+            self._take_gpus(rows.gpus(told.get("gpus")))
+        self._efa = efa_devices(told.get("efa"), self._efa)
+        self._node = replace(
+            self._node,
+            hostname=text(told.get("host"), 80),
+            boot_id=text(told.get("boot"), 40),
+            booted_at=number(told.get("booted")),
+            kernel=text(told.get("kernel"), 80),
+            cpus=whole(told.get("cpus")),
+            interval_s=number(told.get("iv")),
+            pci_gpus=tuple(text(bus, 20) for bus in items(told.get("pci"), 64)),
+            log_source=text(told.get("log"), 20),
+            not_read=reasons(told.get("no")),
+        )
+        return None
+
+    def _take_gpus(self, gpus: list[Gpu]) -> None:
+        """A new list of GPUs; what was read of those that stay is kept."""
+        before = {sample.gpu.key: sample for sample in self._samples}
+        samples = [before.get(gpu.key, GpuSample(gpu)) for gpu in gpus]
+        self._gpus = gpus
+        self._samples = [
+            sample if sample.gpu == gpu else replace(sample, gpu=gpu) for sample, gpu in zip(samples, gpus, strict=True)
+        ]
+
+    def _sample(self, told: dict[str, Any]) -> NodeReading | None:
+        taken_at, count = number(told.get("t")), whole(told.get("n"))
+        if taken_at is None or count is None:
+            return self._bad("a sample without time or number")
+        if not self._hello:
+            return self._bad("a sample before any hello")
+        current = told.get("rev") == self._revision
+        driver = self._driver(told)
+        if current:
+            self._take_rows(told, taken_at)
+        smi = self._smi(told, taken_at)
+        if smi is not None:
+            driver = smi.driver if driver.state is DriverState.SMI else driver
+        self._node = self._updated(told, taken_at, count, driver, current)
+        return self._node
+
+    def _updated(self, told: dict[str, Any], taken_at: float, count: int, driver: Driver, current: bool) -> NodeReading:
+        before = self._node
+        memory = items(told.get("m"), 2)
+        dropped = whole(told.get("kd"))
+        fresh_efa = "e" in told
+        if fresh_efa:
+            self._efa = efa_counters(self._efa, told["e"])
+        return replace(
+            before,
+            taken_at=taken_at,
+            number=count,
+            load=tuple(load for load in map(number, items(told.get("l"), 3)) if load is not None),
+            mem_total_mib=number(at(memory, 0)),
+            mem_available_mib=number(at(memory, 1)),
+            stuck_count=whole(told.get("d")),
+            stuck=self._stuck(told),
+            driver=driver,
+            gpus=tuple(self._samples),
+            processes=rows.processes(told["p"], self._gpus) if current and "p" in told else before.processes,
+            processes_at=taken_at if "G" in told or "p" in told else before.processes_at,
+            mounts=mounts(told["mt"]) if "mt" in told else before.mounts,
+            efa=tuple(self._efa) if fresh_efa else before.efa,
+            efa_at=taken_at if fresh_efa and self._efa else before.efa_at,
+            events=self._events(told) if current else (),
+            messages=messages(told.get("km"), before.boot_id),
+            messages_dropped=before.messages_dropped if dropped is None else dropped,
+            bad_lines=self.bad_lines,
+            bad_line=self._bad_line,
+        )
+
+    def _stuck(self, told: dict[str, Any]) -> Any:
+        if "D" in told:
+            return stuck(told["D"])
+        return self._node.stuck if told.get("d") else ()
+
+    def _driver(self, told: dict[str, Any]) -> Driver:
+        versions = self._hello.get("drv")
+        versions = versions if isinstance(versions, dict) else {}
+        latency = number(told.get("q"))
+        base = Driver(
+            DriverState.OK,
+            version=text(versions.get("driver"), 40),
+            nvml=text(versions.get("nvml"), 40),
+            cuda=_cuda(versions.get("cuda")),
+            answer_ms=self._node.driver.answer_ms if latency is None else latency,
+        )
+        if "dr" not in told:
+            return base
+        state, since, why, code = (at(items(told["dr"], 4), place) for place in range(4))
+        found = _STATES.get(state, DriverState.UNKNOWN) if isinstance(state, str) else DriverState.UNKNOWN
+        if found is DriverState.FAILED and code == _NO_LIBRARY:
+            found = DriverState.ABSENT
+        return replace(base, state=found, since=number(since) or None, why=text(why), code=whole(code))
+
+    def _take_rows(self, told: dict[str, Any], taken_at: float) -> None:
+        for key, take in (("g", rows.with_fast), ("G", rows.with_slow)):
+            for place, row in enumerate(items(told.get(key), len(self._samples))):
+                self._samples[place] = take(self._samples[place], items(row, 16), taken_at)
+        if "i" in told:
+            entries = items(self._hello.get("gpus"), rows.MAX_GPUS)
+            for place, used in enumerate(items(told["i"], len(self._samples))):
+                entry = at(entries, place)
+                named = entry.get("inst") if isinstance(entry, dict) else None
+                self._samples[place] = replace(self._samples[place], instances=rows.instances(named, used))
+
+    def _smi(self, told: dict[str, Any], taken_at: float) -> SmiReading | None:
+        answer = told.get("c")
+        if not isinstance(answer, dict):
+            return None
+        fields = [text(name, 80) for name in items(answer.get("f"), 64)]
+        out = answer.get("out")
+        code = whole(answer.get("rc"))
+        reading = read_smi(fields, 255 if code is None else code, out if isinstance(out, str) else "")
+        self._merge_smi(reading, taken_at)
+        return reading
+
+    def _merge_smi(self, reading: SmiReading, taken_at: float) -> None:
+        """Rows by UUID or bus id; a GPU that is no longer listed keeps its row, with the reason."""
+        listed = rows.gpus(reading.entries)
+        known = {sample.gpu.key: sample for sample in self._samples}
+        for place, gpu in enumerate(listed):
+            same = next((old for old in known.values() if old.gpu.pci and old.gpu.pci == gpu.pci), None)
+            sample = known.get(gpu.key, same or GpuSample(gpu))
+            known.pop(sample.gpu.key, None)
+            sample = rows.with_fast(replace(sample, gpu=gpu), reading.fast[place], taken_at)
+            known[gpu.key] = rows.with_slow(sample, reading.slow[place], taken_at)
+        keys = {gpu.key for gpu in listed}
+        for pci in reading.lost:
+            if not any(sample.gpu.pci == pci for sample in known.values()):
+                known[pci] = GpuSample(Gpu(key=pci, pci=pci))
+        for key, sample in known.items():
+            if sample.gpu.pci in reading.lost:
+                known[key] = replace(sample, lost=Missing(Lack.LOST, "nvidia-smi gets no handle of it", 15))
+            elif key not in keys and reading.complete:
+                known[key] = replace(sample, lost=nvml_missing(_NOT_LISTED))
+        self._samples = list(known.values())[: rows.MAX_GPUS]
+        self._gpus = [sample.gpu for sample in self._samples]
+
+    def _events(self, told: dict[str, Any]) -> tuple[GpuEvent, ...]:
+        found = []
+        for event in items(told.get("x"), _MAX_EVENTS):
+            when, place, kind, data = (at(items(event, 4), cell) for cell in range(4))
+            moment, value, gpu = number(when), whole(data), whole(place)
+            if moment is None or value is None:
+                continue
+            key = self._gpus[gpu].key if gpu is not None and 0 <= gpu < len(self._gpus) else ""
+            name = _EVENT_KINDS.get(kind, f"event {kind}") if type(kind) is int else "event"
+            found.append(GpuEvent(moment, key, name, value))
+        return tuple(found)
+
+
+def _cuda(raw: object) -> str:
+    version = whole(raw)
+    return f"{version // 1000}.{version % 1000 // 10}" if version is not None and 0 < version < 10**6 else ""
