@@ -10,11 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cockpit.text import printable
+
 KINDS = ("parallelcluster", "slurm", "hyperpod")
 
 
 class ConfigError(Exception):
-    """A config that cannot be used; str() is one line with file, line and key."""
+    """A config that cannot be used; str() is one harmless line with file, line and key."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))  # it quotes file names and values
 
 
 @dataclass(frozen=True, slots=True)

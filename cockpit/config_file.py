@@ -10,9 +10,11 @@ from typing import Any
 
 import yaml
 
+from cockpit.addresses import take_apart
 from cockpit.config import KINDS, ClusterConfig, Config, ConfigError, NodeAccess, Refresh, Rules
 
 Reader = Callable[["_Place", yaml.Node], Any]
+_NULL = "tag:yaml.org,2002:null"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -34,8 +36,24 @@ class _Place:
 def load_config(path: Path) -> Config:
     """Read and check the file; raises ConfigError (also when it cannot be opened)."""
     place = _Place(path)
+    root = _compose(path)
+    if root is None:
+        raise ConfigError(f"{path}: is empty; it needs `clusters:` with at least one entry")
+    values = _section(_TOP)(place, root)
+    at = {key: value for key, (_, value) in _pairs(place, root).items()}
+    clusters: Mapping[str, ClusterConfig] = values.get("clusters") or {}
+    if not clusters:
+        raise place.below("clusters").error(at.get("clusters", root), "needs at least one entry")
+    default = values.get("default") or (next(iter(clusters)) if len(clusters) == 1 else None)
+    if default is not None and default not in clusters:
+        raise place.below("default").error(at["default"], f"no cluster named {default!r} under `clusters`")
+    return Config(clusters, default, Rules(**values.get("rules", {})), path)
+
+
+def _compose(path: Path) -> yaml.Node | None:
+    """The file as YAML nodes, which know their lines."""
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        root: yaml.Node | None = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -45,37 +63,31 @@ def load_config(path: Path) -> Config:
         raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    if root is None:
-        raise ConfigError(f"{path}: is empty; it needs `clusters:` with at least one entry")
-    values = _section(_TOP)(place, root)
-    clusters: Mapping[str, ClusterConfig] = values.get("clusters") or {}
-    if not clusters:
-        raise place.below("clusters").error(root, "needs at least one entry")
-    default = values.get("default") or (next(iter(clusters)) if len(clusters) == 1 else None)
-    if default is not None and default not in clusters:
-        raise place.below("default").error(root, f"no cluster named {default!r} under `clusters`")
-    return Config(clusters, default, Rules(**values.get("rules", {})), path)
+    except RecursionError:  # PyYAML calls itself for every level
+        raise ConfigError(f"{path}: its values are nested too deeply") from None
+    return root
 
 
-def _pairs(place: _Place, node: yaml.Node) -> dict[str, yaml.Node]:
+def _pairs(place: _Place, node: yaml.Node) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+    """Each key of a block with the nodes of the key itself and of its value."""
     if not isinstance(node, yaml.MappingNode):
         raise place.error(node, "must be a block of `key: value` lines")
-    pairs: dict[str, yaml.Node] = {}
+    pairs: dict[str, tuple[yaml.Node, yaml.Node]] = {}
     for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode):
+        if not isinstance(key, yaml.ScalarNode) or key.tag == _NULL:
             raise place.error(key, "a key must be one word")
         if key.value in pairs:
             raise place.below(key.value).error(key, "stands twice")
-        pairs[key.value] = value
+        pairs[key.value] = key, value
     return pairs
 
 
 def _section(readers: Mapping[str, Reader]) -> Reader:
     def read(place: _Place, node: yaml.Node) -> dict[str, Any]:
         values = {}
-        for key, value in _pairs(place, node).items():
+        for key, (at, value) in _pairs(place, node).items():
             if key not in readers:
-                raise place.below(key).error(value, f"is not a known key{_suggestion(key, readers)}")
+                raise place.below(key).error(at, f"is not a known key{_suggestion(key, readers)}")
             values[key] = readers[key](place.below(key), value)
         return values
 
@@ -88,7 +100,8 @@ def _suggestion(word: str, known: Mapping[str, object]) -> str:
 
 
 def _scalar(place: _Place, node: yaml.Node) -> str:
-    if not isinstance(node, yaml.ScalarNode) or node.value == "":
+    # Unquoted, `null` and `~` mean "nothing" in YAML; as texts they would be the names of hosts and regions.
+    if not isinstance(node, yaml.ScalarNode) or node.value == "" or node.tag == _NULL:
         raise place.error(node, "needs one value")
     return str(node.value)
 
@@ -147,9 +160,11 @@ def _file(place: _Place, node: yaml.Node) -> Path:
 
 
 def _head(place: _Place, node: yaml.Node) -> str:
-    head = _scalar(place, node)
-    if head.startswith("-") or any(c.isspace() or not c.isprintable() for c in head):
-        raise place.error(node, "must be `local`, user@host or an ssh_config alias")
+    head = _scalar(place, node).strip()
+    try:
+        take_apart(head)
+    except ValueError as error:
+        raise place.error(node, f"must be `local`, user@host or an ssh_config alias: {head!r} {error}") from None
     return head
 
 
@@ -161,11 +176,11 @@ def _web_address(place: _Place, node: yaml.Node) -> str:
 
 
 def _words(place: _Place, node: yaml.Node) -> dict[str, str]:
-    return {key: _scalar(place.below(key), value) for key, value in _pairs(place, node).items()}
+    return {key: _scalar(place.below(key), value) for key, (_, value) in _pairs(place, node).items()}
 
 
 def _clusters(place: _Place, node: yaml.Node) -> dict[str, ClusterConfig]:
-    return {name: _cluster(place.below(name), name, value) for name, value in _pairs(place, node).items()}
+    return {name: _cluster(place.below(name), name, value) for name, (_, value) in _pairs(place, node).items()}
 
 
 def _cluster(place: _Place, name: str, node: yaml.Node) -> ClusterConfig:

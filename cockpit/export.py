@@ -11,12 +11,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cockpit.config import state_dir
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def private_dir(path: Path) -> Path:
-    """Create the directory, and its parents, readable by its owner alone."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create the directory, with every level that is missing, readable by its owner alone.
+
+    The cockpit's own levels, from the state directory down, are made so when they are too open. Raises OSError,
+    also when such a level belongs to somebody else.
+    """
+    ours = state_dir()
+    for level in (*reversed(path.parents), path):
+        if not level.exists():
+            level.mkdir(mode=0o700, exist_ok=True)
+        if level.is_relative_to(ours) and level.stat().st_mode & 0o077:
+            level.chmod(0o700)
     return path
 
 

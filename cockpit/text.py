@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
-# Invisible or direction-changing characters: they hide text, reorder a line or break column widths.
+# Invisible or direction-changing characters: they hide text, reorder a line or break column widths. Every format
+# character (category Cf) of Unicode 16 is among them; listed, since to ask for all of them takes 0.2 s.
 _INVISIBLE = (
     "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e01ef\u00ad\u180b-\u180f\u034f\u115f\u1160\u3164\uffa0"
+    "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 )
 _UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{_INVISIBLE}\ud800-\udfff]")
 

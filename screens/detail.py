@@ -19,7 +19,7 @@ from cockpit.sources.base import unexpected
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
 from screens.content import styled
-from screens.detail_lines import Line, job_lines, node_lines, pairs_lines, problem_lines
+from screens.detail_lines import Line, job_lines, node_lines, pairs_lines, problem_lines, section
 from screens.keys import bindings
 from screens.pane import stale_words
 
@@ -71,7 +71,7 @@ class DetailView(VerticalScroll, can_focus=True):
         if self._subject[0] == "problems":
             return
         if not self._record:
-            self._record = [[], [("reading Slurm's record …", "dim")]]
+            self._record = [[("  reading …", "dim")]]
         threading.Thread(target=self._read, args=(self._subject,), daemon=True).start()
 
     def show_view(self) -> None:
@@ -81,15 +81,18 @@ class DetailView(VerticalScroll, can_focus=True):
         name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
         stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
         self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
-        text = Content("\n").join(styled(line) for line in [*lines, *self._record, *self._record_age()])
+        text = Content("\n").join(styled(line) for line in [*lines, *self._record_title(), *self._record])
         if text != self._text:
             self._text = text
             self.query_one("#detail-text", Static).update(text)
 
-    def _record_age(self) -> list[Line]:
-        if self._record_at is None:
+    def _record_title(self) -> list[Line]:
+        if not self._record:
             return []
-        return [[(f"  read {span(self._cluster.clock.steady() - self._record_at)} ago, r reads it again", "dim")]]
+        if self._record_at is None:
+            return [[], section("Slurm's record")]
+        age = span(self._cluster.clock.steady() - self._record_at)
+        return [[], [("Slurm's record", "bright"), (f"  read {age} ago, r reads it again", "dim")]]
 
     def _node(self, name: str) -> list[Line]:
         node = next((node for node in self._cluster.view.nodes or () if node.name == name), None)
@@ -106,11 +109,11 @@ class DetailView(VerticalScroll, can_focus=True):
     def _read(self, subject: Subject) -> None:
         try:
             pairs = self._pairs(subject)
-            lines = pairs_lines("Slurm's record", pairs) if pairs else []
+            lines = pairs_lines(pairs)
         except FaultError as error:
-            lines = [[], [(f"Slurm's record: {error.fault.line()}", "warning")]]
+            lines = [[(f"  {error.fault.line()}", "warning")]]
         except Exception as error:  # told where it was asked for, whatever it is
-            lines = [[], [(unexpected("reading Slurm's record", error).line(), "warning")]]
+            lines = [[(f"  {unexpected('reading the record', error).line()}", "warning")]]
         self.post_message(RecordRead(subject, lines))
 
     def _pairs(self, subject: Subject) -> Sequence[tuple[str, str]]:

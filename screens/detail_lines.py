@@ -180,10 +180,9 @@ def _where(cluster: Cluster, row: QueueRow) -> list[Line]:
     return lines
 
 
-def pairs_lines(title: str, pairs: Iterable[tuple[str, str]]) -> list[Line]:
-    """Slurm's own record, every key as it stands there."""
-    record: list[Line] = [[(f"  {key}=", "dim"), value] for key, value in pairs]
-    return [[], section(title), *record]
+def pairs_lines(pairs: Iterable[tuple[str, str]]) -> list[Line]:
+    """A record of Slurm's, every key as it stands there."""
+    return [[(f"  {key}=", "dim"), value] for key, value in pairs]
 
 
 def problem_lines(cluster: Cluster) -> list[Line]:

@@ -125,7 +125,6 @@ KEYS: tuple[Key, ...] = (
         "mark",
         "Mark this line, for copying or acting on several.",
         "grid",
-        footer=("grid",),
     ),
     Key("grid.range", "v", "mark_range", "range", "Start a range; the next `v` marks up to here.", "grid"),
     Key("grid.mark_all", "asterisk", "mark_all", "all", "Mark every line shown.", "grid"),

@@ -6,13 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from cockpit.formats.job_states import order
 from cockpit.models import Job, QueueRow
 
-# Slurm's compact codes; what is in neither has ended.
-RUNNING = ("R", "CF", "CG", "S", "ST", "SI", "SO", "RS")
-PENDING = ("PD", "RH", "RQ", "RF", "RD", "SE")
-
-_RANK = {code: rank for rank, code in enumerate((*RUNNING, *PENDING))}
 _RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?::([0-9]{1,10}))?")
 
 
@@ -55,7 +51,7 @@ def fold_queue(jobs: Iterable[Job], cache: dict[str, QueueRow] | None = None) ->
 
 
 def count_states(jobs: Iterable[Job]) -> dict[str, int]:
-    """Jobs by compact state, every array task counted singly: running first, then pending, then the rest."""
+    """Jobs by compact state, every array task counted singly: in the order of `job_states.order`."""
     counts: Counter[str] = Counter()
     for job in jobs:
         counts[job.state] += job.task_count
@@ -78,4 +74,4 @@ def _row(key: str, group: Job | list[Job], known: QueueRow | None) -> QueueRow:
 
 
 def _rank(state: str) -> tuple[int, str]:
-    return _RANK.get(state, len(_RANK)), state
+    return order(state), state

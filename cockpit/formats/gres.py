@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cockpit.formats.hostlist import split_outside
+from cockpit.formats.words import NO_VALUE, digits
 from cockpit.models import Gres
 from cockpit.text import printable
 
-_NOTHING = frozenset({"", "(null)", "N/A", "n/a", "none", "NONE"})
-_NUMBER = re.compile(r"([0-9]+)([KMGTP]?)")
-_MEMORY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([KMGTP]?)i?B?[nc]?", re.IGNORECASE)
+_NUMBER = re.compile(r"([0-9]{1,18})([KMGTP]?)")
+_MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)([KMGTP]?)i?B?[nc]?", re.IGNORECASE)
 _IDX_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 _MAX_INDICES = 4096
@@ -36,7 +36,7 @@ def parse_gres(text: str, *, implied: int | None = None) -> tuple[Gres, ...]:
     cut, 1 in requests, where `gpu` alone asks for one (Slurm's sbatch manual).
     """
     text = printable(text.strip())
-    if text in _NOTHING:
+    if text in NO_VALUE:
         return ()
     items = split_outside(text.replace(":(null)", ":"), "([", ")]")
     return tuple(_gres(item.strip(), implied) for item in items if item.strip())
@@ -46,14 +46,16 @@ def gpus_of(gres: Iterable[Gres]) -> Gpus:
     """The GPUs among resources: counts added, types joined by commas, indices merged.
 
     Slurm may list a total (`gres/gpu=4`) beside the same GPUs by type (`gres/gpu:h100=4`): then the total
-    alone is counted. MIG slices under the name `gpu` count as GPUs, as they do for Slurm.
+    alone is counted. MIG slices under the name `gpu` count as GPUs, as they do for Slurm. The count is None
+    as soon as one of the entries to be added tells none.
     """
     entries = [entry for entry in gres if entry.name == "gpu"]
     counted = [entry for entry in entries if entry.type is None] or entries
-    counts = [entry.count for entry in counted if entry.count is not None]
+    counts = [entry.count for entry in counted]
+    told = [number for number in counts if number is not None]
     known = [entry.indices for entry in entries if entry.indices is not None]
     return Gpus(
-        sum(counts) if counts else None,
+        sum(told) if told and len(told) == len(counts) else None,
         ",".join(dict.fromkeys(entry.type for entry in entries if entry.type)),
         tuple(sorted({index for indices in known for index in indices})) if known else None,
     )
@@ -89,7 +91,7 @@ def job_gpus(
 def parse_tres(text: str) -> dict[str, str]:
     """A TRES list such as `cpu=8,mem=375G,gres/gpu=4` as name to value, both as written."""
     text = printable(text.strip())
-    if text in _NOTHING:
+    if text in NO_VALUE:
         return {}
     pairs = (item.partition("=") for item in text.split(","))
     return {name.strip(): value for name, equals, value in pairs if equals}
@@ -105,9 +107,12 @@ def memory_mib(text: str) -> int | None:
 
 
 def number(text: str) -> int | None:
-    """A count as Slurm prints it, `2K` being 2048; None for `N/A`, `(null)` and the not-set values."""
-    if text.isdecimal() and text.isascii():
-        value = int(text)
+    """A count as Slurm prints it, `2K` being 2048; None for `N/A`, `(null)` and the not-set values.
+
+    More than 18 digits are no number either.
+    """
+    value = digits(text)
+    if value is not None:
         return value if value < _NOT_SET else None
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
@@ -133,7 +138,7 @@ def _indices(inside: str) -> tuple[int, ...] | None:
         return None
     numbers: list[int] = []
     for part in inside[4:].split(","):
-        if part in _NOTHING:
+        if part in NO_VALUE:
             continue
         found = _IDX_RANGE.fullmatch(part)
         if found is None or len(numbers) > _MAX_INDICES:

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from cockpit.formats.errors import FormatError
+from cockpit.formats.words import NO_HOST
 from cockpit.text import printable
 
 MAX_HOSTS = 65_536  # Slurm's own bound for one range
 
-_NOTHING = frozenset({"", "(null)", "None assigned", "n/a", "N/A"})
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
-_NUMBERS = re.compile(r"([0-9]+)")
+_NUMBERS = re.compile(r"([0-9]{1,18})")  # longer ones are compared piece by piece
 
 
 def expand(text: str) -> list[str]:
@@ -80,7 +80,7 @@ def split_outside(text: str, opening: str = "[", closing: str = "]") -> list[str
 
 def _items(text: str) -> Iterator[str]:
     text = printable(text.strip())
-    if text in _NOTHING:
+    if text in NO_HOST:
         return
     for item in split_outside(text):
         if item := item.strip():

@@ -1,4 +1,4 @@
-"""Slurm's job states in words."""
+"""Slurm's job states in words and in groups."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from functools import cache
 from cockpit.catalog.reader import load
 from cockpit.text import printable
 
+# Jobs in these states hold their nodes (squeue's manual); CF holds them while they still boot.
+HOLDING = frozenset({"R", "CG", "CF", "S", "RS", "SI", "SO", "ST"})
+# In these `started_at` is when the job really started: Slurm sets a configuring job's start anew once its nodes
+# are up, and a pending job's start is an estimate.
+STARTED = HOLDING - {"CF"}
+
+_GROUPS = (
+    ("R", "RS", "SI"),  # running
+    ("CG", "SO"),  # completing
+    ("CF",),  # configuring
+    ("S", "ST"),  # suspended
+    ("PD", "RH", "RQ", "RF", "RD", "SE"),  # pending
+)
+_ORDER = {code: place for place, codes in enumerate(_GROUPS) for code in codes}
 _LONGEST_CODE = 3  # every compact code has at most three letters, every long name has more
 
 
@@ -35,6 +49,11 @@ def compact_state(text: str) -> str:
     if len(text) <= _LONGEST_CODE:
         return text
     return _codes().get(text.partition(" ")[0].upper(), text)
+
+
+def order(state: str) -> int:
+    """The place of a compact code in lists: running, completing, configuring, suspended, pending, the rest."""
+    return _ORDER.get(state, len(_GROUPS))
 
 
 @cache

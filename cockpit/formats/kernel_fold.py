@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cockpit.catalog.severity import Severity, worst
-from cockpit.catalog.xids import RECOVERY_CHANGED, xid
+from cockpit.catalog.xids import RECOVERY_CHANGED, sxid, xid
 from cockpit.formats.kernel_log import KernelEvent, KernelKind
 
 TOGETHER_S = 5.0
+_SUFFERS = (45, 74)  # a GPU that lost its work or its link
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,14 @@ def fold(events: Iterable[KernelEvent], together_s: float = TOGETHER_S) -> tuple
 
     Lines of one GPU belong together when each comes within `together_s` of the one before. The strongest is the
     head; a clean-up (45) or the driver's verdict (154) is one only when it is alone. The same Xid a second time
-    begins a new incident. Lines about anything else than GPUs stand alone.
+    begins a new incident. Lines about anything else than GPUs stand alone; some SXids are worse next to an Xid 45
+    or 74, whatever GPU it is of.
     """
+    events = tuple(events)
+    suffering = [event for event in events if event.kind is KernelKind.XID and event.code in _SUFFERS]
     groups: list[list[KernelEvent]] = []
     newest: dict[str, list[KernelEvent]] = {}
-    for event in events:
+    for event in (_raised(event, suffering, together_s) for event in events):
         group = newest.get(event.bus) if _of_a_gpu(event) else None
         if group is not None and _belongs(event, group, together_s):
             group.append(event)
@@ -76,6 +80,20 @@ def _belongs(event: KernelEvent, group: Sequence[KernelEvent], together_s: float
         return False
     seen = {(other.kind, other.code) for other in group}
     return _follows(event) or (event.kind, event.code) not in seen
+
+
+def _raised(event: KernelEvent, suffering: Sequence[KernelEvent], together_s: float) -> KernelEvent:
+    """The event of a switch, as bad as its code is when traffic really stood still."""
+    if event.kind is not KernelKind.SXID or event.code is None or event.severity is not Severity.WARN:
+        return event
+    near = any(_near(event, other, together_s) for other in suffering)
+    return replace(event, severity=sxid(event.code, True).severity) if near else event
+
+
+def _near(one: KernelEvent, other: KernelEvent, together_s: float) -> bool:
+    if one.boot != other.boot:
+        return False
+    return one.at is None or other.at is None or abs(one.at - other.at) <= together_s
 
 
 def _follows(event: KernelEvent) -> bool:

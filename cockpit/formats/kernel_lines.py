@@ -13,7 +13,7 @@ _LONGEST = 4096  # characters of a line that are looked at
 
 # journalctl -o short-iso and short-iso-precise
 _ISO = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?\s+\S+\s+(?:kernel|\S{1,64})(?:\[\d+\])?:\s?(.*)"
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?\s+\S+\s+([^\s\[:]{1,64})(?:\[\d+\])?:\s?(.*)"
 )
 # dmesg -T; always in English
 _DMESG_T = re.compile(r"\[\w{3}\s+(\w{3})\s+(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\] ?(.*)")
@@ -39,7 +39,8 @@ class KernelLine:
 def kernel_lines(raw: bytes, *, tz: tzinfo | None = None, booted_at: float | None = None) -> Iterator[KernelLine]:
     """The messages of `journalctl -o json`, `-o short-iso[-precise]`, `dmesg`, `dmesg -T`, syslog or /dev/kmsg.
 
-    Forms may be mixed, and a line of no form is a message without a time. `tz` is the zone of the machine that
+    Forms may be mixed, and a line of no form is a message without a time. What other programs than the kernel
+    logged is left out, since anybody may log anything. `tz` is the zone of the machine that
     ran `dmesg -T` (default: this one's); with `booted_at` (epoch) seconds since boot become times.
     """
     for line in raw.decode("utf-8", "replace").split("\n"):
@@ -47,7 +48,9 @@ def kernel_lines(raw: bytes, *, tz: tzinfo | None = None, booted_at: float | Non
         if line.startswith("{"):
             yield from _journal(line)
         elif line.strip() and not line.startswith("-- "):
-            yield _text_line(line[:_LONGEST], tz, booted_at)
+            found = _text_line(line[:_LONGEST], tz, booted_at)
+            if found is not None:
+                yield found
 
 
 def _journal(line: str) -> Iterator[KernelLine]:
@@ -55,7 +58,7 @@ def _journal(line: str) -> Iterator[KernelLine]:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return  # half a line, as a broken connection leaves it
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or record.get("_TRANSPORT", "kernel") != "kernel":
         return
     boot = record.get("_BOOT_ID")
     at = _micros(record.get("__REALTIME_TIMESTAMP"))
@@ -76,9 +79,9 @@ def _micros(value: Any) -> float | None:
     return int(value) / 1e6 if digits else None
 
 
-def _text_line(line: str, tz: tzinfo | None, booted_at: float | None) -> KernelLine:
+def _text_line(line: str, tz: tzinfo | None, booted_at: float | None) -> KernelLine | None:
     if found := _ISO.match(line):
-        return KernelLine(found[4], _iso(found[1], found[2], found[3], tz))
+        return KernelLine(found[5], _iso(found[1], found[2], found[3], tz)) if found[4] == "kernel" else None
     if found := _DMESG_T.match(line):
         return KernelLine(found[7], _english(found, tz))
     if found := _DMESG.match(line):

@@ -13,6 +13,7 @@ from cockpit.catalog.severity import Severity
 from cockpit.catalog.xids import NVLINK5, RECOVERY_CHANGED, nvlink5, sxid, xid
 from cockpit.formats.kernel_hosts import host_event
 from cockpit.formats.kernel_lines import KernelLine, kernel_lines
+from cockpit.models import Health
 from cockpit.text import printable
 
 OFF_BUS_CODE = 79
@@ -109,6 +110,13 @@ def bus_id(text: str) -> str:
     if not found:
         return ""
     return f"{int(found[1] or '0', 16):04x}:{int(found[2], 16):02x}:{int(found[3], 16):02x}"
+
+
+def health_of(severity: Severity) -> Health:
+    """The state on the screen: what asks for a drain or more is critical, whatever the next step."""
+    if severity is Severity.INFO:
+        return Health.OK
+    return Health.WARN if severity is Severity.WARN else Health.CRITICAL
 
 
 class _Reader:

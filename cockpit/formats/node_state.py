@@ -70,6 +70,8 @@ def judge(state: NodeState, reason: str = "") -> tuple[str, Health]:
         return _rebooting(state, reason)
     if state.has("drain"):
         return _drained(state, reason)
+    if _is_lost(state):
+        return _not_responding(state)
     if state.has(*_STARTING, *_GOING_DOWN, "power_down"):
         return _powering(state)
     return _in_service(state)
@@ -119,8 +121,7 @@ def _drained(state: NodeState, reason: str) -> tuple[str, Health]:
     entry = written_by_program(reason)
     if entry:
         return word, entry.health
-    lost = state.has("not_responding") and not state.has(*_STARTING, *_GOING_DOWN)
-    return word, Health.WARN if lost else Health.DRAINED
+    return word, Health.WARN if _is_lost(state) else Health.DRAINED
 
 
 def _powering(state: NodeState) -> tuple[str, Health]:
@@ -133,11 +134,13 @@ def _powering(state: NodeState) -> tuple[str, Health]:
     return "powering down", Health.OK
 
 
+def _not_responding(state: NodeState) -> tuple[str, Health]:
+    if state.base == "unknown":
+        return "unknown", Health.WARN
+    return "not responding", Health.CRITICAL if state.base in _WORKING else Health.WARN
+
+
 def _in_service(state: NodeState) -> tuple[str, Health]:
-    if state.has("not_responding"):
-        if state.base == "unknown":
-            return "unknown", Health.WARN
-        return "not responding", Health.CRITICAL if state.base in _WORKING else Health.WARN
     if state.base in _WORKING:
         return state.base, Health.OK
     if state.has("maintenance"):
@@ -152,6 +155,17 @@ def _in_service(state: NodeState) -> tuple[str, Health]:
 
 def _busy(state: NodeState) -> bool:
     return state.base in _WORKING or state.has("completing")
+
+
+def _is_lost(state: NodeState) -> bool:
+    """True when slurmd's silence has no good reason.
+
+    Booting is one, with or without a job that waits for the node; powering down is one only without jobs,
+    and power_up and power_down are mere requests.
+    """
+    if not state.has("not_responding") or state.has("powering_up"):
+        return False
+    return state.base in _WORKING or not state.has(*_GOING_DOWN)
 
 
 def _is_lost_powered_down(state: NodeState) -> bool:

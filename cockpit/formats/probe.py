@@ -51,22 +51,25 @@ class ProbeReader:
         self._gpus: list[Gpu] = []
         self._samples: list[GpuSample] = []
         self._efa: list[EfaDevice] = []
+        self._smi: Driver | None = None  # what nvidia-smi last said of the driver
 
     def feed(self, line: bytes) -> NodeReading | None:
         """The node after this line; None after a hello, a bye, or a line that cannot be read (which is counted)."""
         try:
             told = parse_line(line)
         except ValueError as error:
-            return self._bad(str(error))
+            self._bad(str(error))
+            return None
         kind = told.get("k")
-        if kind == "h":
-            return self._greet(told)
         if kind == "s":
             return self._sample(told)
-        if kind == "b":
+        if kind == "h":
+            self._greet(told)
+        elif kind == "b":
             self.ended = text(told.get("why")) or "no reason given"
-            return None
-        return self._bad("a line of an unknown kind")
+        else:
+            self._bad("a line of an unknown kind")
+        return None
 
     def _bad(self, why: str) -> None:
         self.bad_lines += 1
@@ -74,7 +77,8 @@ class ProbeReader:
 
     def _greet(self, told: dict[str, Any]) -> None:
         if told.get("v") != PROTOCOL:
-            return self._bad("another version of the protocol")
+            self._bad("another version of the protocol")
+            return
         self._hello = told
         self._revision = told.get("rev")
         if items(told.get("gpus"), 1) or not self._gpus:
@@ -92,7 +96,6 @@ class ProbeReader:
             log_source=text(told.get("log"), 20),
             not_read=reasons(told.get("no")),
         )
-        return None
 
     def _take_gpus(self, gpus: list[Gpu]) -> None:
         """A new list of GPUs; what was read of those that stay is kept."""
@@ -105,18 +108,15 @@ class ProbeReader:
 
     def _sample(self, told: dict[str, Any]) -> NodeReading | None:
         taken_at, count = number(told.get("t")), whole(told.get("n"))
-        if taken_at is None or count is None:
-            return self._bad("a sample without time or number")
-        if not self._hello:
-            return self._bad("a sample before any hello")
+        if taken_at is None or count is None or not self._hello:
+            self._bad("a sample before any hello" if not self._hello else "a sample without time or number")
+            return None
+        # Rows refer to the hello of the same revision by place.
         current = told.get("rev") == self._revision
-        driver = self._driver(told)
         if current:
             self._take_rows(told, taken_at)
-        smi = self._smi(told, taken_at)
-        if smi is not None:
-            driver = smi.driver if driver.state is DriverState.SMI else driver
-        self._node = self._updated(told, taken_at, count, driver, current)
+        self._take_smi(told, taken_at)
+        self._node = self._updated(told, taken_at, count, self._driver(told), current)
         return self._node
 
     def _updated(self, told: dict[str, Any], taken_at: float, count: int, driver: Driver, current: bool) -> NodeReading:
@@ -171,6 +171,8 @@ class ProbeReader:
         found = _STATES.get(state, DriverState.UNKNOWN) if isinstance(state, str) else DriverState.UNKNOWN
         if found is DriverState.FAILED and code == _NO_LIBRARY:
             found = DriverState.ABSENT
+        if found is DriverState.SMI and self._smi is not None:
+            return self._smi
         return replace(base, state=found, since=number(since) or None, why=text(why), code=whole(code))
 
     def _take_rows(self, told: dict[str, Any], taken_at: float) -> None:
@@ -184,16 +186,16 @@ class ProbeReader:
                 named = entry.get("inst") if isinstance(entry, dict) else None
                 self._samples[place] = replace(self._samples[place], instances=rows.instances(named, used))
 
-    def _smi(self, told: dict[str, Any], taken_at: float) -> SmiReading | None:
+    def _take_smi(self, told: dict[str, Any], taken_at: float) -> None:
         answer = told.get("c")
         if not isinstance(answer, dict):
-            return None
+            return
         fields = [text(name, 80) for name in items(answer.get("f"), 64)]
         out = answer.get("out")
         code = whole(answer.get("rc"))
         reading = read_smi(fields, 255 if code is None else code, out if isinstance(out, str) else "")
+        self._smi = reading.driver
         self._merge_smi(reading, taken_at)
-        return reading
 
     def _merge_smi(self, reading: SmiReading, taken_at: float) -> None:
         """Rows by UUID or bus id; a GPU that is no longer listed keeps its row, with the reason."""

@@ -29,7 +29,8 @@ def mounts(raw: object) -> tuple[MountReading, ...]:
         elif mark == "!":
             found.append(MountReading(path, kind, source, error=text(at(cells, 4)) or "no answer"))
         else:
-            found.append(MountReading(path, kind, source, *(number(at(cells, place)) for place in range(3, 8))))
+            total, used, available, inodes, inodes_used = (number(at(cells, place)) for place in range(3, 8))
+            found.append(MountReading(path, kind, source, total, used, available, inodes, inodes_used))
     return tuple(found)
 
 

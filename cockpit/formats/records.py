@@ -1,7 +1,8 @@
 """Output of Slurm's programs cut into records (0x1e and a newline at the end) and fields (0x1f between).
 
 Slurm escapes nothing: names and comments may hold newlines, separators and bytes that are no UTF-8. Fields
-that Slurm itself writes come first and free text last, so that what is odd stays inside its own record.
+that Slurm itself writes come first and free text last, so that what is odd stays inside its own record. A mark
+that nobody can guess behind the 0x1e keeps a free text from ending its record and writing others.
 """
 
 from __future__ import annotations
@@ -15,30 +16,35 @@ FIELD = "\x1f"
 RECORD = "\x1e"
 
 _FIELD = FIELD.encode()
-_END = RECORD.encode() + b"\n"
 
 
-def format_args(fields: Sequence[str]) -> str:
-    """The value of `-O` that prints these fields in full: a width of 0, and the separator as the suffix."""
-    ends = [FIELD] * (len(fields) - 1) + [RECORD]
+def format_args(fields: Sequence[str], mark: str = "") -> str:
+    """The value of `-O` that prints these fields in full: a width of 0, and the separator as the suffix.
+
+    `mark` (hex digits) stands behind the separator that ends a record; Slurm 22.05 to 25.11 print any suffix.
+    """
+    ends = [FIELD] * (len(fields) - 1) + [RECORD + mark]
     return ",".join(f"{name}:0{end}" for name, end in zip(fields, ends, strict=True))
 
 
-def split_records(raw: bytes, *, start: re.Pattern[bytes], trusted: int, what: str) -> list[bytes]:
-    """The records of `raw`, without their ends.
+def split_records(
+    raw: bytes, *, start: re.Pattern[bytes], trusted: int, what: str, mark: str = ""
+) -> list[bytes]:
+    """The records of `raw`, without their ends; `mark` is the one that was given to `format_args`.
 
     A piece begins a record only when it matches `start` and has separators after all its `trusted` leading
     fields; otherwise an end mark stood inside free text, and the piece belongs to the record before.
     Raises FormatError when the last record is cut off or there is none in what was printed.
     """
-    pieces = raw.split(_END)
+    end = f"{RECORD}{mark}\n".encode()
+    pieces = raw.split(end)
     if pieces.pop().strip():
         raise FormatError(what, "the answer ends in the middle of a record", raw[-80:], "it is tried again")
     if pieces and not start.match(pieces[0]):
         pieces[0] = _without_banner(pieces[0], start, what)
     if all(start.match(piece) and piece.count(_FIELD) >= trusted for piece in pieces):
         return pieces
-    return _glued(pieces, start, trusted)
+    return _glued(pieces, start, trusted, end)
 
 
 def split_fields(text: str, names: int, free: int = 0, anchor: str | None = None) -> list[str]:
@@ -61,11 +67,11 @@ def split_fields(text: str, names: int, free: int = 0, anchor: str | None = None
     return text.split(FIELD, names - 1)
 
 
-def _glued(pieces: list[bytes], start: re.Pattern[bytes], trusted: int) -> list[bytes]:
+def _glued(pieces: list[bytes], start: re.Pattern[bytes], trusted: int, end: bytes) -> list[bytes]:
     records: list[bytes] = []
     for piece in pieces:
         if records and not (start.match(piece) and piece.count(_FIELD) >= trusted):
-            records[-1] += _END + piece
+            records[-1] += end + piece
         else:
             records.append(piece)
     return records

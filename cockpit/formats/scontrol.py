@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from cockpit.formats.gres import number
 from cockpit.formats.times import config_seconds
+from cockpit.formats.words import NO_VALUE, word
 from cockpit.models import PartitionConfig, SlurmSite
 from cockpit.text import printable
 
 _PING = re.compile(r"^Slurmctld\(([^)]*)\) at (\S+) (?:is|are) (\S+)", re.MULTILINE)
 _CONFIG = re.compile(r"^([A-Za-z][\w/:]*(?:\[\d+\])?)\s*=[ \t]*(.*)$", re.MULTILINE)
 _PARTITION_PAIR = re.compile(r"(?:^|\s)([A-Z][A-Za-z]*)=(\S*)")
-_NOTHING = frozenset({"", "(null)", "N/A", "n/a", "none", "NONE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def parse_partitions(raw: bytes) -> tuple[PartitionConfig, ...]:
 
 
 def _word(text: str) -> str:
-    return "" if text in _NOTHING else printable(text)
+    return word(text, NO_VALUE)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -88,5 +88,5 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _before_23_02(version: str) -> bool:
-    found = re.match(r"(\d+)\.(\d+)", version)
+    found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
     return found is not None and (int(found[1]), int(found[2])) < (23, 2)

@@ -2,7 +2,9 @@
 
 Only that form can be read: there each free text has a line of its own. What a text holds itself, newlines
 included, is still not marked in any way, so a line that does not begin like one of Slurm's belongs to the
-value before it.
+value before it, and so does one that repeats, behind the first free text, a key that Slurm prints before it:
+no comment can imitate a job's state. A job's name ends where Slurm's own second line begins; only a name that
+imitates nearly the whole record still deceives.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ from cockpit.formats.gres import gpus_of, parse_gres
 from cockpit.formats.hostlist import expand
 from cockpit.formats.node_state import parse_state
 from cockpit.formats.times import instant
+from cockpit.formats.words import NO_TEXT, digits, word
 from cockpit.models import NodeState
 from cockpit.text import printable
 
-_NOTHING = frozenset({"", "(null)", "N/A", "n/a", "none", "None", "Unknown"})
 _LINE = re.compile(r"   (?:  )?([A-Z][A-Za-z_/:0-9]*)=")
 _NEXT_KEY = re.compile(r" +(?=[A-Z][A-Za-z_/:]*=)")
 _FIRST_JOB_LINE = re.compile(r"JobId=[0-9]+ ")
@@ -29,6 +31,9 @@ _FREE_KEYS = """
     Command SubmitLine WorkDir Comment AdminComment SystemComment StdErr StdIn StdOut Extra OS Reason MailUser
 """
 _FREE_TEXT = frozenset(_FREE_KEYS.split())
+_SOMEONES = _FREE_TEXT - {"OS"}  # these a person wrote; what a kernel calls itself imitates nothing
+_SECOND_JOB_LINE = "   UserId="
+_BEFORE_SECOND = "   SLUID="  # since Slurm 25.11
 _STAMP = re.compile(r"[ \t]*\[([^\[\]@\n]*)@([^\[\]\n]*)\]")
 
 Pairs = tuple[tuple[str, str], ...]
@@ -52,7 +57,7 @@ class JobDetail:
     gpu_indices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def get(self, key: str) -> str:
-        """The value behind a key, "" when there is none; the last one when a free text imitates the key."""
+        """The value behind a key, "" when there is none."""
         return _get(self.pairs, key)
 
 
@@ -119,18 +124,38 @@ def _records(raw: bytes, first_key: str) -> Iterator[list[str]]:
 
 def _pairs(lines: list[str]) -> list[tuple[str, str]]:
     """Keys and raw values in order; a value may hold newlines."""
-    pairs: list[tuple[str, str]] = []
-    for at, line in enumerate(lines):
+    body = _body(lines)
+    pairs = _split_first("\n".join(lines[:body]))
+    settled: frozenset[str] = frozenset()
+    for line in lines[body:]:
         found = _LINE.match(line)
-        if at == 0:
-            pairs += _split_first(line)
-        elif found and found[1] in _FREE_TEXT:
-            pairs.append((found[1], line[found.end() :]))
-        elif found:
+        key = found[1] if found else ""
+        if key in _SOMEONES and not settled:
+            settled = frozenset(name for name, _ in pairs)
+        if found is None or key in settled:
+            pairs[-1:] = [(name, f"{value}\n{line}") for name, value in pairs[-1:]]
+        elif key in _FREE_TEXT:
+            pairs.append((key, line[found.end() :]))
+        else:
             pairs += _split_line(line)
-        elif pairs:
-            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]}\n{line}")
     return [(key, value.rstrip()) for key, value in pairs]
+
+
+def _body(lines: list[str]) -> int:
+    """Where the lines after the first value begin: behind those that belong to a job's name."""
+    starts = [at for at, line in enumerate(lines) if at and line.startswith(_SECOND_JOB_LINE)]
+    if not starts:
+        return 1
+    # Later ones stand in a comment, unless no free text was seen yet: then the name imitated the line.
+    free = (at for at, line in enumerate(lines) if at > starts[0] and _key(line) in _SOMEONES)
+    first_free = next(free, len(lines))
+    body = max(at for at in starts if at < first_free)
+    return body - 1 if body > 1 and lines[body - 1].startswith(_BEFORE_SECOND) else body
+
+
+def _key(line: str) -> str:
+    found = _LINE.match(line)
+    return found[1] if found else ""
 
 
 def _split_first(line: str) -> list[tuple[str, str]]:
@@ -151,7 +176,7 @@ def _job(lines: list[str]) -> JobDetail:
     values = dict(pairs)
     job_id = values.get("JobId", "")
     return JobDetail(
-        job_id=int(job_id) if job_id.isdecimal() else 0,
+        job_id=digits(job_id) or 0,
         pairs=_shown(pairs),
         std_out=_path(values.get("StdOut", "")),
         std_err=_path(values.get("StdErr", "")),
@@ -217,8 +242,8 @@ def _shown(pairs: list[tuple[str, str]]) -> Pairs:
 
 
 def _path(text: str) -> str:
-    return "" if text in _NOTHING else printable(text)
+    return word(text, NO_TEXT)
 
 
 def _word(text: str) -> str:
-    return "" if text.strip() in _NOTHING else printable(text.strip())
+    return word(text.strip(), NO_TEXT)

@@ -11,6 +11,7 @@ from cockpit.formats.gres import Gpus, gpus_of, memory_mib, number, parse_gres
 from cockpit.formats.node_state import judge, parse_state
 from cockpit.formats.records import format_args, split_fields, split_records
 from cockpit.formats.times import instant
+from cockpit.formats.words import word as _word
 from cockpit.models import Gres, Node, NodesReading, Partition
 from cockpit.text import printable
 
@@ -24,18 +25,24 @@ NODE_FIELDS: tuple[str, ...] = tuple(_FIELDS.split())
 FREE_TEXT = frozenset({"Comment", "Extra", "Reason"})
 
 _WHAT = "reading sinfo's answer"
-_NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown"})
 _AVAILABLE = {"inact": "inactive"}  # sinfo's short column has another spelling
 _NODE_START = re.compile(rb"[A-Za-z0-9][A-Za-z0-9_.-]*\x1f")
 
 
-def node_args() -> list[str]:
-    """What follows `sinfo`: each node once for each of its queues, hidden ones too, for `parse_nodes`."""
-    return ["-h", "-a", "-N", "-O", format_args(NODE_FIELDS)]
+def node_args(mark: str = "") -> list[str]:
+    """What follows `sinfo`: each node once for each of its queues, hidden ones too, for `parse_nodes`.
+
+    Without a mark (hex digits from `secrets`) a node's reason or comment could forge whole rows.
+    """
+    return ["-h", "-a", "-N", "-O", format_args(NODE_FIELDS, mark)]
 
 
 def parse_nodes(
-    raw: bytes, fields: Sequence[str] = NODE_FIELDS, cache: dict[bytes, Node] | None = None
+    raw: bytes,
+    fields: Sequence[str] = NODE_FIELDS,
+    cache: dict[bytes, Node] | None = None,
+    *,
+    mark: str = "",
 ) -> NodesReading:
     """Every node of sinfo's output once, in Slurm's order, and the queues; `fields` begins with NodeList.
 
@@ -45,12 +52,12 @@ def parse_nodes(
     """
     fields = tuple(fields)
     trusted = next((at for at, name in enumerate(fields) if name in FREE_TEXT), len(fields) - 1)
-    rows = split_records(raw, start=_NODE_START, trusted=trusted, what=_WHAT)
+    rows = split_records(raw, start=_NODE_START, trusted=trusted, what=_WHAT, mark=mark)
     by_node: dict[bytes, list[bytes]] = {}
     for row in rows:
         by_node.setdefault(row[: row.index(b"\x1f")], []).append(row)
     known = {} if cache is None else cache
-    keys = [b"\x1e\n".join(group) for group in by_node.values()]
+    keys = [b"\0".join(group) for group in by_node.values()]  # no text of Slurm's holds a NUL
     groups = zip(keys, by_node.values(), strict=True)
     nodes = [known.get(key) or _node(group, fields) for key, group in groups]
     if cache is not None:
@@ -140,10 +147,6 @@ def _resources(text: str) -> tuple[tuple[Gres, ...], Gpus]:
 
 def _row(row: bytes, fields: tuple[str, ...]) -> Mapping[str, str]:
     return dict(zip(fields, split_fields(row.decode("utf-8", "replace"), len(fields)), strict=True))
-
-
-def _word(text: str) -> str:
-    return "" if text in _NOTHING else intern(printable(text))
 
 
 def _load(text: str, free_mib: int | None) -> float | None:

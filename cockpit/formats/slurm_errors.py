@@ -11,7 +11,9 @@ from cockpit.text import printable
 
 _READ_BYTES = 8192  # errors are short; what follows may be a whole queue
 _SHOWN = 160
-_DEADLINE = frozenset({124, 137})  # what `timeout` returns: it ended the command, or had to kill it
+_TIMED_OUT = frozenset({124, 137})  # what `timeout` returns: it ended the command, or had to kill it
+_SIGKILLED = frozenset({137, -9})  # by `timeout`, or by the kernel when memory ran out
+_NEARLY = 0.8  # of the deadline; what was killed before cannot have been `timeout`'s work
 _NO_SUCH_PROGRAM = 127
 _NOT_EXECUTABLE = 126
 
@@ -31,14 +33,24 @@ class _Known:
     next: str
 
 
-def classify(rc: int, stdout: bytes, stderr: bytes, *, what: str) -> Fault:
+def classify(
+    rc: int,
+    stdout: bytes,
+    stderr: bytes,
+    *,
+    what: str,
+    took_s: float | None = None,
+    deadline_s: float | None = None,
+) -> Fault:
     """The fault behind a failed command: by its text, and where that tells nothing by its exit status.
 
     The texts decide, since statuses differ from program to program (scancel: 8, 140, 210); only a command
-    ended by `timeout` is a TIMEOUT whatever it said. A change that was under way then may still happen.
+    ended by `timeout` is a TIMEOUT whatever it said. A change that was under way then may still happen. Without
+    `took_s` and `deadline_s` (seconds) status 137 counts as the work of `timeout`.
     """
-    if rc in _DEADLINE:
-        return Fault(FaultKind.TIMEOUT, what, "no answer within the deadline", "it is tried again")
+    ended = _ended(rc, what, took_s, deadline_s)
+    if ended:
+        return ended
     # What was printed of a queue holds names that a user chose, and is no error text.
     said = _lines(stderr), _lines(b"" if b"\x1f" in stdout else stdout)
     found = _match(said[0]) or _match(said[1])
@@ -48,17 +60,39 @@ def classify(rc: int, stdout: bytes, stderr: bytes, *, what: str) -> Fault:
     return _by_status(rc, said[0] or said[1], what)
 
 
-def complaint(rc: int, stdout: bytes, stderr: bytes, *, what: str) -> Fault | None:
+def complaint(
+    rc: int,
+    stdout: bytes,
+    stderr: bytes,
+    *,
+    what: str,
+    took_s: float | None = None,
+    deadline_s: float | None = None,
+) -> Fault | None:
     """A fault, or None when the command did what it should.
 
     Some fail with exit status 0 and a text on stderr: `scontrol write batch_script`, `scontrol show
     hostnames`. Complaints about a column that this Slurm does not know are no fault.
     """
     if rc != 0:
-        return classify(rc, stdout, stderr, what=what)
+        return classify(rc, stdout, stderr, what=what, took_s=took_s, deadline_s=deadline_s)
     lines = [line for line in _lines(stderr) if not _harmless(line)]
     if lines and not stdout.strip() and _match(lines):
         return classify(rc, b"", stderr, what=what)
+    return None
+
+
+def _ended(rc: int, what: str, took_s: float | None, deadline_s: float | None) -> Fault | None:
+    """The fault of a command that `timeout` or a SIGKILL ended, None for all others."""
+    if rc in _SIGKILLED and took_s is not None and deadline_s is not None and took_s < _NEARLY * deadline_s:
+        return Fault(
+            FaultKind.FAILED,
+            what,
+            "killed (SIGKILL), most likely out of memory on the head",
+            "on the head: `free -m`, and `dmesg` for the kernel's out-of-memory killer",
+        )
+    if rc in _TIMED_OUT or (rc in _SIGKILLED and took_s is not None and deadline_s is not None):
+        return Fault(FaultKind.TIMEOUT, what, "no answer within the deadline", "it is tried again")
     return None
 
 

@@ -13,6 +13,7 @@ from cockpit.formats.gres import Gpus, job_gpus
 from cockpit.formats.job_states import compact_state
 from cockpit.formats.records import format_args, split_fields, split_records
 from cockpit.formats.times import duration_s
+from cockpit.formats.words import NO_TEXT_QUEUE, digits, word
 from cockpit.models import Job
 from cockpit.text import printable
 
@@ -28,20 +29,26 @@ QUEUE_FIELDS: tuple[str, ...] = tuple(_FIELDS.split())
 FREE_TEXT = frozenset({"Reason", "Comment", "admin_comment", "system_comment", "Name"})
 
 _WHAT = "reading squeue's answer"
-_NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "NONE", "Unknown"})
 _JOB_START = re.compile(rb"[0-9]+\x1f")
 _ANY_START = re.compile(rb"[0-9][^\x1f\n]*\x1f")
 _BATCH = 500  # few enough that what is only needed on the way stays in the processor's cache
 _NULLS = "\x1f(null)\x1f(null)\x1f"  # admin_comment and system_comment, between a job's comment and its name
 
 
-def queue_args() -> list[str]:
-    """What follows `squeue`: every queue entry of every partition, as `parse_queue` reads it."""
-    return ["-h", "-a", "-O", format_args(QUEUE_FIELDS)]
+def queue_args(mark: str = "") -> list[str]:
+    """What follows `squeue`: every queue entry of every partition, as `parse_queue` reads it with the same `mark`.
+
+    Without a mark (hex digits from `secrets`) a job's name could forge whole records.
+    """
+    return ["-h", "-a", "-O", format_args(QUEUE_FIELDS, mark)]
 
 
 def parse_queue(
-    raw: bytes, fields: Sequence[str] = QUEUE_FIELDS, cache: dict[bytes, Job] | None = None
+    raw: bytes,
+    fields: Sequence[str] = QUEUE_FIELDS,
+    cache: dict[bytes, Job] | None = None,
+    *,
+    mark: str = "",
 ) -> tuple[Job, ...]:
     """Every record of squeue's output as a job, in Slurm's order; `fields` begins with an id.
 
@@ -52,7 +59,7 @@ def parse_queue(
     fields = tuple(fields)
     trusted = next((at for at, name in enumerate(fields) if name in FREE_TEXT), len(fields) - 1)
     start = _JOB_START if fields[0] == "JobID" else _ANY_START
-    records = split_records(raw, start=start, trusted=trusted, what=_WHAT)
+    records = split_records(raw, start=start, trusted=trusted, what=_WHAT, mark=mark)
     known = dict(cache) if cache else {}
     new = [record for record in records if record not in known]
     for at in range(0, len(new), _BATCH):
@@ -100,11 +107,11 @@ def _gpus(key: tuple[str, str, str, str, int | None, int | None]) -> Gpus:
 
 
 def _id(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+    return digits(text) or 0
 
 
 def _word(text: str) -> str:
-    return "" if text in _NOTHING else intern(printable(text))
+    return word(text, NO_TEXT_QUEUE)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from datetime import datetime, tzinfo
 UNLIMITED = "UNLIMITED"
 
 # D-HH[:MM[:SS]] or [HH:]MM:SS, with the fraction that sacct adds.
-_WITH_DAYS = re.compile(r"([0-9]+)-([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?)?")
-_WITHOUT_DAYS = re.compile(r"(?:([0-9]+):)?([0-9]+):([0-9]{1,2}(?:\.[0-9]+)?)")
+_WITH_DAYS = re.compile(r"([0-9]{1,18})-([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]+)?))?)?")
+_WITHOUT_DAYS = re.compile(r"(?:([0-9]{1,18}):)?([0-9]{1,18}):([0-9]{1,2}(?:\.[0-9]+)?)")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
-_SECONDS = re.compile(r"([0-9]+)(?: sec)?")
+_SECONDS = re.compile(r"([0-9]{1,18})(?: sec)?")
 _LONGEST_S = 36_500 * 86_400.0  # sstat prints 213503982334-14:25:51 for a time it does not know
 _NOT_SET = 4_294_967_290  # 4294967294 and 4294967295 are Slurm's "not set" and "infinite"
 

@@ -103,7 +103,7 @@ class Login:
             self.offered[-1] += f" ({reason(error)})"
             return False
         if further:
-            why = f"the key was taken, but the server also wants {', '.join(further)}"
+            why = f"the key was taken, but the server also wants {', '.join(map(printable, further))}"
             raise self._fault(FaultKind.AUTH, why, "the cockpit cannot answer prompts: use a login without one")
         return True
 

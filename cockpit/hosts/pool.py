@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from cockpit.addresses import Written
 from cockpit.config import NodeAccess
 from cockpit.hosts.base import Host
 from cockpit.hosts.dial import Limits
 from cockpit.hosts.jump import ThroughHost
 from cockpit.hosts.ssh import SshHost, config_route, with_via
-from cockpit.hosts.ssh_target import SshTarget, Written, check_name, resolve
+from cockpit.hosts.ssh_target import SshTarget, check_name, resolve
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.addresses import Written, refuse_odd_name, take_apart
 from cockpit.hosts.local import LocalHost
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -25,11 +26,6 @@ CONNECT_TIMEOUT_S = 10.0
 # Where OpenSSH looks for keys when the config names none; ssh -G lists them as if they were configured.
 _DEFAULT_KEYS = tuple(
     f"~/.ssh/id_{kind}" for kind in ("rsa", "ecdsa", "ecdsa_sk", "ed25519", "ed25519_sk", "xmss", "dsa")
-)
-_NAME = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*")
-_USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.@+\\-]*")
-_WRITTEN = re.compile(
-    r"(?:ssh://)?(?:(?P<user>.+)@)?(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:]+|[^:]*:[^:]*:.*))(?::(?P<port>\d+))?/?"
 )
 _TOKEN = re.compile(r"%(.)")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -63,40 +59,24 @@ class SshTarget:
         return f"{self.user}@{self.hostname}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a user wrote, taken apart: alias or host name, and login and port where given."""
-
-    host: str
-    user: str | None = None
-    port: int | None = None
-
-
 def _refuse(text: str, why: str) -> FaultError:
     return FaultError(Fault(FaultKind.FAILED, f"host {printable(text)!r}", why, "correct it in the config"))
 
 
 def parse_written(text: str) -> Written:
     """Take `user@host:port` apart; raises FaultError for what could be read as an option or a command."""
-    match = _WRITTEN.fullmatch(text.strip())
-    if match is None:
-        raise _refuse(text, "is not a host name, an alias or user@host:port")
-    host = match["v6"] or match["host"]
-    check_name(host)
-    if match["user"] is not None and not _USER.fullmatch(match["user"]):
-        raise _refuse(text, "has a login name with characters that no login has")
-    port = int(match["port"]) if match["port"] else None
-    if port is not None and not 0 < port < 65536:
-        raise _refuse(text, "has a port outside 1 to 65535")
-    return Written(host, match["user"], port)
+    try:
+        return take_apart(text)
+    except ValueError as error:
+        raise _refuse(text, str(error)) from None
 
 
 def check_name(host: str) -> None:
-    """Refuse a host name that begins with a dash (ssh takes it as an option) or holds shell characters."""
-    if host.startswith("-"):
-        raise _refuse(host, "begins with a dash, which ssh would read as an option")
-    if not _NAME.fullmatch(host):
-        raise _refuse(host, "has characters that no host name has")
+    """Raise FaultError for a host name that begins with a dash or holds shell characters."""
+    try:
+        refuse_odd_name(host)
+    except ValueError as error:
+        raise _refuse(host, str(error)) from None
 
 
 def resolve(text: str | Written, *, ssh_config: Path | None = None) -> SshTarget:

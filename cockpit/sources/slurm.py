@@ -6,6 +6,7 @@ bytes and up to 4.9 GB of the head's memory at 20,000 jobs), and a slow look at 
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -150,6 +151,11 @@ class SlurmClient:
         return None
 
 
+def _mark() -> str:
+    """What ends a record; new for each call, since every user of the head can read it off the process list."""
+    return secrets.token_hex(6)
+
+
 class SlurmReads:
     """The reads behind the three Slurm sources; remembers parsed records, so that only changed ones cost."""
 
@@ -161,12 +167,15 @@ class SlurmReads:
 
     def nodes(self) -> NodesReading:
         """Every visible node once, and the queues."""
-        return parse_nodes(self._client.read("sinfo", node_args(), "reading the nodes"), cache=self._nodes)
+        mark = _mark()
+        raw = self._client.read("sinfo", node_args(mark), "reading the nodes")
+        return parse_nodes(raw, cache=self._nodes, mark=mark)
 
     def queue(self) -> QueueReading:
         """Every queue entry, and the lines they fold to."""
-        raw = self._client.read("squeue", queue_args(), "reading the queue")
-        jobs = parse_queue(raw, cache=self._jobs)
+        mark = _mark()
+        raw = self._client.read("squeue", queue_args(mark), "reading the queue")
+        jobs = parse_queue(raw, cache=self._jobs, mark=mark)
         return QueueReading(jobs, fold_queue(jobs, cache=self._rows), count_states(jobs))
 
     def site(self) -> SlurmSite:

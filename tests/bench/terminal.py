@@ -35,6 +35,11 @@ def plain(raw: bytes) -> str:
     return _REST.sub(b"", text).decode("utf-8", "replace")
 
 
+def _environment() -> dict[str, str]:
+    """Ours, without what would make Python compile every module anew at each start."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 class Terminal:
     """Starts a program as the leader of a new terminal of `size` (columns, lines); close() ends it.
 
@@ -63,7 +68,7 @@ class Terminal:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**os.environ, **kind, **(env or {})},
+            env={**_environment(), **kind, **(env or {})},
         )
         os.close(slave)
         self._pidfd = os.pidfd_open(self._process.pid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -102,7 +102,7 @@ async def test_golden_of_details_and_help(name: str, keys: list[str], size: tupl
 
 async def wait_for_record(pilot: Pilot) -> None:
     for _ in range(100):
-        if "reading Slurm's record" not in pilot.text():
+        if "reading …" not in pilot.text():
             return
         await pilot.settle()
     raise AssertionError("the record never came")
@@ -304,7 +304,7 @@ async def test_a_filter_by_user_follows_the_queue() -> None:
             job.ask = replace(job.ask, user="zelda")
         pilot.cluster._pollers[1].poll_once()
         await pilot.settle()
-        assert "zelda" in [line for line in pilot.lines() if "gpu-st-p5-2" in line][0]
+        assert "zelda" in next(line for line in pilot.lines() if "gpu-st-p5-2" in line)
 
 
 async def test_details_tell_when_their_data_are_old() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cockpit.addresses import Written
 from cockpit.hosts import open_host, ssh_target
-from cockpit.hosts.ssh_target import SshTarget, Written, parse_written, resolve
+from cockpit.hosts.ssh_target import SshTarget, parse_written, resolve
 from cockpit.models import FaultError, FaultKind
 from tests.sshd import missing
 
