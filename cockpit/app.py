@@ -90,6 +90,7 @@ class CockpitApp(App[int]):
         gc.collect()
         gc.freeze()
         gc.set_threshold(10_000, 20, 100)
+        gc.enable()
         self.cluster.store.listen(self._heard)
         self.cluster.start()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
@@ -253,6 +254,7 @@ def _colours() -> int | None:
 
 def run_app(config: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:
     """Run the cockpit until the user leaves; returns the exit code."""
+    gc.disable()  # until the first paint, which a full collection would delay by a tenth
     cluster = Cluster(config, read_only=read_only)
     app = CockpitApp(cluster, seconds=seconds)
     try:

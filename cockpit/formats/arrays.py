@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from operator import is_
 
 from cockpit.formats.job_states import order
 from cockpit.models import Job, QueueRow
@@ -67,8 +68,9 @@ def _row(key: str, group: Job | list[Job], known: QueueRow | None) -> QueueRow:
         if known is not None and known.jobs[0] is group:
             return known
         return QueueRow(key, (group,), ((group.state, group.task_count),))
-    members = tuple(sorted(group, key=lambda job: _rank(job.state)))
-    if known is not None and tuple(map(id, known.jobs)) == tuple(map(id, members)):
+    ranks = {state: _rank(state) for state in {job.state for job in group}}
+    members = tuple(group) if len(ranks) == 1 else tuple(sorted(group, key=lambda job: ranks[job.state]))
+    if known is not None and len(known.jobs) == len(members) and all(map(is_, known.jobs, members)):
         return known
     return QueueRow(key, members, tuple(count_states(members).items()))
 

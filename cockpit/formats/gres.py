@@ -126,7 +126,8 @@ def _gres(item: str, implied: int | None) -> Gres:
     indices = _indices(inside.partition(")")[0]) if bracket else None
     body, equals, counted = body.partition("=")
     parts = [part for part in body.split(":") if part and part != "no_consume"] or [""]
-    if not equals and len(parts) > 1 and number(parts[-1]) is not None:
+    # Digits that are too many for a number are still no type: their count is not known.
+    if not equals and len(parts) > 1 and (number(parts[-1]) is not None or parts[-1].isdecimal()):
         counted = parts.pop()
     total = number(counted) if counted else implied
     return Gres(parts[0], ":".join(parts[1:]) or None, total, indices)

@@ -8,7 +8,7 @@ that nobody can guess behind the 0x1e keeps a free text from ending its record a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cockpit.formats.errors import FormatError
 
@@ -28,9 +28,17 @@ def format_args(fields: Sequence[str], mark: str = "") -> str:
 
 
 def split_records(
-    raw: bytes, *, start: re.Pattern[bytes], trusted: int, what: str, mark: str = ""
+    raw: bytes,
+    *,
+    start: re.Pattern[bytes],
+    trusted: int,
+    what: str,
+    mark: str = "",
+    known: Collection[bytes] = (),
 ) -> list[bytes]:
     """The records of `raw`, without their ends; `mark` is the one that was given to `format_args`.
+
+    `known` are records of an earlier answer; they need no second look.
 
     A piece begins a record only when it matches `start` and has separators after all its `trusted` leading
     fields; otherwise an end mark stood inside free text, and the piece belongs to the record before.
@@ -42,7 +50,8 @@ def split_records(
         raise FormatError(what, "the answer ends in the middle of a record", raw[-80:], "it is tried again")
     if pieces and not start.match(pieces[0]):
         pieces[0] = _without_banner(pieces[0], start, what)
-    if all(start.match(piece) and piece.count(_FIELD) >= trusted for piece in pieces):
+    doubtful = [piece for piece in pieces if piece not in known] if known else pieces
+    if all(start.match(piece) and piece.count(_FIELD) >= trusted for piece in doubtful):
         return pieces
     return _glued(pieces, start, trusted, end)
 

@@ -33,7 +33,7 @@ _FREE_KEYS = """
 _FREE_TEXT = frozenset(_FREE_KEYS.split())
 _SOMEONES = _FREE_TEXT - {"OS"}  # these a person wrote; what a kernel calls itself imitates nothing
 _SECOND_JOB_LINE = "   UserId="
-_BEFORE_SECOND = "   SLUID="  # since Slurm 25.11
+_BEFORE_SECOND = ("   HetJobIdSet=", "   SLUID=")  # the last first; SLUID since Slurm 25.11
 _STAMP = re.compile(r"[ \t]*\[([^\[\]@\n]*)@([^\[\]\n]*)\]")
 
 Pairs = tuple[tuple[str, str], ...]
@@ -128,29 +128,30 @@ def _pairs(lines: list[str]) -> list[tuple[str, str]]:
     pairs = _split_first("\n".join(lines[:body]))
     settled: frozenset[str] = frozenset()
     for line in lines[body:]:
-        found = _LINE.match(line)
-        key = found[1] if found else ""
+        key = _key(line)
         if key in _SOMEONES and not settled:
             settled = frozenset(name for name, _ in pairs)
-        if found is None or key in settled:
-            pairs[-1:] = [(name, f"{value}\n{line}") for name, value in pairs[-1:]]
-        elif key in _FREE_TEXT:
-            pairs.append((key, line[found.end() :]))
+        found = [(key, line.partition("=")[2])] if key in _FREE_TEXT else _split_line(line) if key else []
+        if found and settled.isdisjoint(name for name, _ in found):
+            pairs += found
         else:
-            pairs += _split_line(line)
+            pairs[-1:] = [(name, f"{value}\n{line}") for name, value in pairs[-1:]]
     return [(key, value.rstrip()) for key, value in pairs]
 
 
 def _body(lines: list[str]) -> int:
     """Where the lines after the first value begin: behind those that belong to a job's name."""
     starts = [at for at, line in enumerate(lines) if at and line.startswith(_SECOND_JOB_LINE)]
-    if not starts:
+    if not starts or not _FIRST_JOB_LINE.match(lines[0]):
         return 1
     # Later ones stand in a comment, unless no free text was seen yet: then the name imitated the line.
     free = (at for at, line in enumerate(lines) if at > starts[0] and _key(line) in _SOMEONES)
     first_free = next(free, len(lines))
     body = max(at for at in starts if at < first_free)
-    return body - 1 if body > 1 and lines[body - 1].startswith(_BEFORE_SECOND) else body
+    for start in _BEFORE_SECOND:
+        if body > 1 and lines[body - 1].startswith(start):
+            body -= 1
+    return body
 
 
 def _key(line: str) -> str:

@@ -59,8 +59,8 @@ def parse_queue(
     fields = tuple(fields)
     trusted = next((at for at, name in enumerate(fields) if name in FREE_TEXT), len(fields) - 1)
     start = _JOB_START if fields[0] == "JobID" else _ANY_START
-    records = split_records(raw, start=start, trusted=trusted, what=_WHAT, mark=mark)
     known = dict(cache) if cache else {}
+    records = split_records(raw, start=start, trusted=trusted, what=_WHAT, mark=mark, known=known)
     new = [record for record in records if record not in known]
     for at in range(0, len(new), _BATCH):
         batch = new[at : at + _BATCH]

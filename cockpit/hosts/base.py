@@ -31,9 +31,14 @@ class Channel(Protocol):
 
 
 class LineStream(Protocol):
-    """A running remote command. Iterate for its lines (bytes, without newline); close() ends it."""
+    """A running remote command. Iterate for its lines (bytes, without newline); close() ends it.
+
+    write() is for the iterating thread, after the first line: a few bytes more for the command's stdin,
+    dropped when it takes none.
+    """
 
     def __iter__(self) -> Iterator[bytes]: ...
+    def write(self, data: bytes) -> None: ...
     def close_stdin(self) -> None: ...
     def close(self) -> None: ...
 

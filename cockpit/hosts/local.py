@@ -253,6 +253,7 @@ class LocalStream:
         self._fault: Fault | None = None
         self._closed = threading.Event()
         self._eof_wanted = threading.Event()
+        self._fed = threading.Event()
         self.rc: int | None = None
         spawn(lambda: self._feed(stdin), "stream-stdin")
         spawn(self._drain_stderr, "stream-stderr")
@@ -263,6 +264,7 @@ class LocalStream:
             left = memoryview(stdin)
             while left:
                 left = left[pipe.write(left[:_CHUNK]) :]
+            self._fed.set()
             self._eof_wanted.wait()
 
     def _drain_stderr(self) -> None:
@@ -300,6 +302,12 @@ class LocalStream:
         self._calls.discard(self)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.rc = self._process.wait(SILENCE_AFTER_EXIT_S)
+
+    def write(self, data: bytes) -> None:
+        """A few bytes more for the command's stdin; dropped when it takes none."""
+        if self._fed.is_set() and not self._eof_wanted.is_set() and self._process.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.write(self._process.stdin.fileno(), data)
 
     def close_stdin(self) -> None:
         """Let the command see the end of its input, after what was given to it has been read."""

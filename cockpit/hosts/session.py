@@ -217,6 +217,13 @@ class SshStream:
         if rest := self._cutter.rest():
             yield rest
 
+    def write(self, data: bytes) -> None:
+        """A few bytes more for the command's stdin; dropped when it takes none."""
+        with self._lock:
+            ready = self._stdin_sent and not self._stdin_closed
+        if ready and not self._closed.is_set():
+            send_some(self._channel, data)
+
     def close_stdin(self) -> None:
         """Let the command see the end of its input, after what was given to it has been sent."""
         with self._lock:

@@ -92,9 +92,9 @@ HOSTILE = [
 ]
 
 
-def queue(*records: bytes) -> bytes:
-    """Output of squeue with these records."""
-    return b"".join(record + b"\x1e\n" for record in records)
+def queue(*records: bytes, mark: str = "") -> bytes:
+    """Output of squeue with these records, each ended by the separator and the mark."""
+    return b"".join(record + f"\x1e{mark}\n".encode() for record in records)
 
 
 def job(**values: str | bytes) -> bytes:

@@ -87,3 +87,10 @@ def test_rows_of_unchanged_jobs_are_the_same_objects_and_the_cache_forgets_the_r
 def test_states_count_every_task_of_an_array() -> None:
     jobs = [Job(5, "CD"), task(3, "4-50%3", "PD"), task(7, "1", "R"), Job(9, "PD"), Job(10, "XX")]
     assert list(count_states(jobs).items()) == [("R", 1), ("PD", 48), ("CD", 1), ("XX", 1)]
+
+
+def test_tallies_are_in_the_order_of_all_lists() -> None:
+    states = ["CD", "PD", "S", "CF", "CG", "R"]
+    (row,) = fold_queue([task(at, str(at), state) for at, state in enumerate(states)])
+    assert [state for state, _ in row.tally] == ["R", "CG", "CF", "S", "PD", "CD"]
+    assert list(count_states(row.jobs)) == ["R", "CG", "CF", "S", "PD", "CD"]

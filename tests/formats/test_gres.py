@@ -53,6 +53,9 @@ def test_a_request_without_a_count_asks_for_one() -> None:
         ("cpu=9,gres/gpu:a=2,gres/gpu:b=2", Gpus(4, "a,b")),
         ("billing=64,cpu=9,gres/gpu:a100_3g.20gb=1,gres/gpu=1,mem=60G,node=1", Gpus(1, "a100_3g.20gb")),
         ("gpu:0", Gpus(0)),
+        ("gpu:a:2,gpu:b", Gpus(None, "a,b")),
+        ("gpu,gpu:a:2", Gpus(None, "a")),
+        ("gres/gpu=4,gres/gpu:h100", Gpus(4, "h100")),
         ("shard:4", Gpus()),
         ("(null)", Gpus()),
     ],
@@ -99,6 +102,17 @@ def test_memory(text: str, mib: int | None) -> None:
 def test_numbers_know_slurms_units_and_its_words_for_nothing() -> None:
     assert [number(text) for text in ("0", "384", "2K", "1M")] == [0, 384, 2048, 1_048_576]
     assert [number(text) for text in ("N/A", "", "(null)", "4294967294", "4294967295", "-1", "x")] == [None] * 7
+
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize("text", ["9" * 19, HUGE, f"{HUGE}K", f"{HUGE}.5G"])
+def test_what_is_too_long_is_no_number(text: str) -> None:
+    assert number(text) is None
+    assert memory_mib(text) is None
+    assert gpus_of(parse_gres(f"gpu:{text}")).count is None
+    assert gpus_of(parse_gres(f"gpu:h100:1(IDX:{text})")).indices is None
 
 
 def test_a_tres_list_is_read_as_it_is_written() -> None:

@@ -110,3 +110,8 @@ def test_any_text_is_read_or_refused_and_both_agree(text: str) -> None:
             count(text)
     else:
         assert count(text) == len(names)
+
+
+def test_a_name_with_thousands_of_digits_is_still_a_name() -> None:
+    names = ["n" + "9" * 5000, "n2"]
+    assert set(expand(fold(names))) == set(names)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from datetime import timedelta, timezone
 from pathlib import Path
@@ -12,41 +11,13 @@ from hypothesis import strategies as st
 from cockpit.catalog.severity import Severity
 from cockpit.formats.kernel_fold import fold, recovery_verdicts
 from cockpit.formats.kernel_lines import KernelLine, kernel_lines
-from cockpit.formats.kernel_log import KernelEvent, KernelKind, bus_id, health_of, parse_kernel_log, read_lines
+from cockpit.formats.kernel_log import KernelKind, bus_id, health_of, parse_kernel_log, read_lines
 from cockpit.models import Health
 from cockpit.text import printable
+from tests.formats.kernel_text import AT, BOOT, X45, X79, X94, X149, X154, events, journal, one
 
-AT = 1_796_000_000.0
-BOOT = "d0a1c3b2e4f5061728394a5b6c7d8e9f"
 BESIDE = Path(__file__).parents[3] / "shared" / "samples"
 SAMPLE = Path(os.environ.get("COCKPIT_SAMPLES") or BESIDE) / "logs" / "dmesg_xid31_mmu_fault.txt"
-
-X45 = "NVRM: Xid (PCI:0000:61:00): 45, pid=1496200, name=python, Ch 0000000a"
-X79 = "NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
-X94 = (
-    "NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:02): 94, pid=7194, Contained: CE User Channel (0x9). RST: No, D-RST: No"
-)
-X149 = "NVRM: Xid (PCI:0008:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x004505c6 0x00000000 0x1 0x2)"
-X154 = "NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)"
-X154_CLEAR = "NVRM: Xid (PCI:0009:01:00): 154, GPU recovery action changed from 0x4 (Drain and Reset) to 0x0 (None)"
-
-
-def events(*texts: str) -> tuple[KernelEvent, ...]:
-    return read_lines(KernelLine(text) for text in texts).events
-
-
-def one(text: str) -> KernelEvent:
-    (event,) = events(text)
-    return event
-
-
-def timed(*pairs: tuple[float, str], boot: str = "") -> tuple[KernelEvent, ...]:
-    return read_lines(KernelLine(text, AT + after, boot) for after, text in pairs).events
-
-
-def journal(**fields: object) -> bytes:
-    whole = {"__REALTIME_TIMESTAMP": "1796000000123456", "_BOOT_ID": BOOT, "_TRANSPORT": "kernel", **fields}
-    return json.dumps(whole).encode() + b"\n"
 
 
 # -- Xids
@@ -310,79 +281,6 @@ def test_strange_journal_fields_leave_the_message() -> None:
 def test_an_empty_log_is_told_apart_from_a_quiet_one() -> None:
     assert parse_kernel_log(b"").lines == 0
     assert parse_kernel_log(b"[    1.000000] Linux version 6.1\n").lines == 1
-
-
-# -- folding
-
-
-def test_the_same_xid_twice_is_two() -> None:
-    assert len(timed((0, X45.replace("45,", "31,")), (0.1, X45.replace("45,", "31,")))) == 2
-    assert len(fold(timed((0, X45.replace("45,", "31,")), (0.1, X45.replace("45,", "31,"))))) == 2
-
-
-def test_a_clean_up_folds_into_its_cause() -> None:
-    at_61 = X79.replace("05:00", "61:00")
-    (incident,) = fold(timed((0, X45), (0.2, at_61), (0.3, X45), (4, X45)))
-    assert (incident.head.code, len(incident.others), incident.severity) == (79, 3, Severity.CRITICAL)
-
-
-def test_what_lies_apart_does_not_fold() -> None:
-    other_gpu = timed((0, X79), (1, X45))
-    later = timed((0, X79.replace("05:00", "61:00")), (6, X45))
-    assert [len(fold(found)) for found in (other_gpu, later)] == [2, 2]
-    before, after = timed((0, X79), boot="a"), timed((1, X79), boot="b")
-    assert len(fold((*before, *after))) == 2
-
-
-def test_the_verdict_of_the_driver_comes_with_its_cause() -> None:
-    x95 = X154.split(": 154")[0] + ": 95, pid=1, Uncontained"
-    off = "NVRM: GPU 0009:01:00.0: GPU has fallen off the bus."
-    (incident,) = fold(timed((0, X154), (1, x95), (2, X154), (2, off)))
-    assert (incident.head.code, len(incident.others)) == (95, 3)
-    (alone,) = fold(timed((0, X154)))
-    assert alone.head.code == 154
-
-
-def test_the_strongest_is_the_head_and_two_rounds_are_two() -> None:
-    names = [X45.replace("45,", code) for code in ("63,", "48,", "94,", "63,", "48,")]
-    found = fold(timed(*((0.1 * place, name) for place, name in enumerate(names))))
-    assert [incident.head.code for incident in found] == [48, 48]
-
-
-def test_other_faults_stand_alone() -> None:
-    line = "nfs: server 10.0.0.7 not responding, still trying"
-    assert len(fold(timed((0, line), (0, line), (0, X79)))) == 3
-
-
-def test_a_switch_whose_word_is_harmless_is_not_when_a_gpu_suffers() -> None:
-    line = "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error"
-    x74 = X45.replace(" 45,", " 74,")
-    for found, severity in (
-        (timed((0, line)), Severity.WARN),
-        (timed((0, line), (9, x74)), Severity.WARN),
-        (timed((0, line), (2, x74)), Severity.CRITICAL),
-        (timed((0, line.replace("12028", "22013")), (2, x74)), Severity.INFO),
-    ):
-        assert fold(found)[0].severity is severity
-
-
-def test_the_last_verdict_of_each_gpu_counts() -> None:
-    reboot = X154.replace("0009", "0008").replace("0x4 (Drain and Reset)", "0x2 (Node Reboot)")
-    verdicts = recovery_verdicts(timed((0, X154), (1, reboot), (2, X154_CLEAR)))
-    assert {bus: (event.action, event.hint) for bus, event in verdicts.items()} == {"0008:01:00": (2, "Node Reboot")}
-    assert verdicts["0008:01:00"].severity is Severity.CRITICAL
-    assert one(X154_CLEAR).clears
-    assert one(X154_CLEAR).severity is Severity.INFO
-    assert list(recovery_verdicts(timed((0, X154_CLEAR), (1, X154)))) == ["0009:01:00"]
-
-
-def test_a_new_boot_clears_verdicts() -> None:
-    old, new = timed((0, X154), boot="a"), timed((9, X79), boot="b")
-    assert recovery_verdicts((*old, *new)) == {}
-
-
-def test_the_last_change_in_a_line_counts() -> None:
-    assert one(f"{X154}, {X154_CLEAR.partition('154, ')[2]}").action == 0
 
 
 # -- small things

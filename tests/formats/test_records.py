@@ -15,6 +15,7 @@ def split(raw: bytes, trusted: int = 2) -> list[bytes]:
 
 def test_fields_are_asked_for_in_full_with_control_characters_behind_them() -> None:
     assert format_args(["JobID", "Name"]) == "JobID:0\x1f,Name:0\x1e"
+    assert format_args(["JobID", "Name"], "0abc") == "JobID:0\x1f,Name:0\x1e0abc"
 
 
 def test_records_end_with_a_mark_and_a_newline() -> None:

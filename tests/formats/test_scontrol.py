@@ -81,3 +81,10 @@ def test_partitions() -> None:
         PartitionConfig("old", "INACTIVE", "", 0, False, True, "12:00:00"),
     )
     assert parse_partitions(b"No partitions in the system\n") == ()
+
+
+def test_numbers_of_any_length_do_not_stop_the_reading() -> None:
+    huge = b"9" * 5000
+    site = parse_config(b"ClusterName = prod\nSLURM_VERSION = " + huge + b".5\nMessageTimeout = " + huge + b" sec\n")
+    assert (site.cluster_name, site.message_timeout_s) == ("prod", None)
+    assert parse_partitions(b"PartitionName=a TotalNodes=" + huge)[0].total_nodes is None

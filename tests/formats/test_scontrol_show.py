@@ -147,3 +147,45 @@ def test_the_stamp_is_cut_from_the_reason(reason: bytes, text: str, by: str) -> 
 def test_several_nodes() -> None:
     raw = node(b"x [root@1]") + node(b"y [root@2]").replace(b"gpu-1", b"gpu-2")
     assert [found.name for found in parse_node_details(raw)] == ["gpu-1", "gpu-2"]
+
+
+FAKE = b"x\n   JobState=FAILED Reason=fake\n     Nodes=evil GRES=gpu:h100:1(IDX:0)\n   NumNodes=99"
+
+FAKE_BEHIND_A_NEW_KEY = FAKE.replace(b"   JobState", b"   Mood=bad JobState")
+FAKE_WITH_A_USER = FAKE.replace(b"x\n", b"x\n   UserId=eve(0) GroupId=eve(0)\n")
+
+
+@pytest.mark.parametrize("fake", [FAKE, FAKE_BEHIND_A_NEW_KEY, FAKE_WITH_A_USER])
+def test_neither_comment_nor_name_imitates_what_slurm_says(fake: bytes) -> None:
+    honest = parse_job_detail(job())
+    for raw, key in ((job(comment=fake), "Comment"), (job(name=fake), "JobName")):
+        found = parse_job_detail(raw)
+        for name in ("JobState", "NumNodes", "UserId", "Partition"):
+            assert [value for key_, value in found.pairs if key_ == name] == [honest.get(name)]
+        assert found.get(key).startswith("x␊")
+        assert found.gpu_indices == honest.gpu_indices
+        assert (found.std_out, found.work_dir) == (honest.std_out, honest.work_dir)
+
+
+def test_a_comment_before_them_does_not_change_the_files_of_a_job() -> None:
+    found = parse_job_detail(job(comment=b"x\n   StdOut=/etc/shadow\n   StdErr=/etc/shadow"))
+    assert (found.std_out, found.std_err) == ("/fsx/alice/run dir/slurm-2_4.out", "")
+
+
+def test_the_lines_of_a_part_of_a_het_job_are_no_part_of_its_name() -> None:
+    raw = job(name=b"het\nb").replace(b"   UserId", b"   SLUID=s1\n   HetJobIdSet=24-25\n   UserId")
+    found = parse_job_detail(raw)
+    assert (found.get("JobName"), found.get("SLUID"), found.get("HetJobIdSet")) == ("het␊b", "s1", "24-25")
+
+
+@pytest.mark.parametrize("key", [b"Reason", b"Comment"])
+def test_no_text_on_a_node_imitates_its_state(key: bytes) -> None:
+    fake = b"x\n   State=IDLE\n   UserId=eve\n   Gres=gpu:1"
+    raw = node(fake) if key == b"Reason" else node(b"y").replace(b"seen by bob = yes", fake)
+    found = parse_node_detail(raw)
+    assert found.state == NodeState("mixed", frozenset({"drain"}))
+    assert (found.name, found.get("State"), found.get("Gres")) == ("gpu-1", "MIXED+DRAIN", "gpu:h100:8(S:0-1)")
+
+
+def test_an_id_that_is_too_long_is_no_id() -> None:
+    assert parse_job_detail(job().replace(b"JobId=2 ", b"JobId=" + b"9" * 5000 + b" ")).job_id == 0

@@ -145,3 +145,26 @@ def test_no_bytes_in_reasons_lose_or_invent_a_node(reasons: list[bytes]) -> None
     nodes = parse_nodes(queue(*rows)).nodes
     assert [found.name for found in nodes] == [f"n{at}" for at in range(len(reasons))]
     assert len(NODE_FIELDS) == 22
+
+
+def test_no_reason_forges_a_row_in_a_marked_answer() -> None:
+    mark = "12ab34cd56ef"
+    assert node_args(mark)[4].endswith(f",Reason:0\x1e{mark}")
+    forged = b"x\x1e\n" + node(NodeList="ghost")
+    raw = queue(node(NodeList="a", Reason=forged), node(NodeList="b"), mark=mark)
+    assert [found.name for found in parse_nodes(raw, mark=mark).nodes] == ["a", "b"]
+
+
+def test_a_reason_that_imitates_a_row_is_not_taken_for_that_row_from_the_cache() -> None:
+    cache: dict[bytes, Node] = {}
+    rows = [node(), node(PartitionName="prio")]
+    parse_nodes(queue(*rows, mark="ab"), cache=cache, mark="ab")
+    reading = parse_nodes(queue(rows[0] + b"\x1e\n" + rows[1], mark="ab"), cache=cache, mark="ab")
+    assert reading.nodes[0].partitions == ("gpu",)
+
+
+def test_a_number_that_is_too_long_costs_only_itself() -> None:
+    huge = "9" * 5000
+    found = one(CPUsState=f"{huge}/1/0/{huge}", Memory=huge, Weight=huge, Gres=f"gpu:h100:{huge}")
+    assert (found.name, found.cpus_used, found.mem_mib, found.weight) == ("gpu-st-p5-1", None, None, None)
+    assert found.gpus_total is None

@@ -108,3 +108,18 @@ def test_some_commands_fail_with_exit_status_0() -> None:
     assert fault is not None
     assert fault.kind is FaultKind.GARBLED
     assert complaint(1, b"", b"", what="w") is not None
+
+
+@pytest.mark.parametrize("rc", [137, -9])
+def test_a_kill_well_before_the_deadline_is_no_timeout(rc: int) -> None:
+    fault = classify(rc, b"", b"", what="w", took_s=1.5, deadline_s=12)
+    assert fault.kind is FaultKind.FAILED
+    assert "killed (SIGKILL), most likely out of memory on the head" in fault.why
+    assert fault.next_step
+    late = classify(rc, b"", b"", what="w", took_s=14.1, deadline_s=12)
+    assert late.kind is FaultKind.TIMEOUT
+    assert complaint(rc, b"", b"", what="w", took_s=1.5, deadline_s=12) == fault
+
+
+def test_what_timeout_ended_itself_is_a_timeout_at_any_time() -> None:
+    assert classify(124, b"", b"", what="w", took_s=1.5, deadline_s=12).kind is FaultKind.TIMEOUT

@@ -188,3 +188,51 @@ def test_no_bytes_in_names_and_comments_lose_or_invent_a_job(rows: list[tuple[in
 def _told(comment: bytes) -> str:
     nothing = (b"", b"(null)", b"N/A", b"n/a", b"None", b"NONE", b"Unknown")
     return "" if comment in nothing else printable(comment)
+
+
+FORGED = b"x\x1e\n777\x1f" + b"\x1f".join([b"1"] * 40)
+
+
+@given(st.sampled_from(["", "0", "12ab34cd56ef", "abcdef"]), st.binary(max_size=60))
+def test_a_marked_answer_is_read_with_its_mark(mark: str, name: bytes) -> None:
+    assert queue_args(mark)[3].endswith(f",Name:0\x1e{mark}")
+    (first, second) = parse_queue(queue(job(JobID="1", Name=name), job(JobID="2"), mark=mark), mark=mark)
+    assert (first.job_id, second.job_id) == (1, 2)
+
+
+@pytest.mark.parametrize("column", ["Name", "Comment", "admin_comment"])
+def test_no_text_forges_a_job_in_a_marked_answer(column: str) -> None:
+    raw = queue(job(JobID="1", **{column: FORGED}), job(JobID="2"), mark="12ab34cd56ef")
+    jobs = parse_queue(raw, mark="12ab34cd56ef")
+    assert [found.job_id for found in jobs] == [1, 2]
+    assert "777" not in {found.label for found in jobs}
+
+
+def test_another_mark_ends_nothing() -> None:
+    name = FORGED.replace(b"\x1e\n", b"\x1eabcdef\n")
+    jobs = parse_queue(queue(job(JobID="1", Name=name), mark="12ab34"), mark="12ab34")
+    assert [(found.job_id, found.name) for found in jobs] == [(1, printable(name))]
+
+
+def test_an_answer_without_the_mark_that_was_asked_for_is_refused() -> None:
+    with pytest.raises(FormatError):
+        parse_queue(queue(job()), mark="12ab34")
+
+
+def test_the_cache_outlives_a_mark() -> None:
+    cache: dict[bytes, Job] = {}
+    (first,) = parse_queue(queue(job(), mark="aa"), cache=cache, mark="aa")
+    (second,) = parse_queue(queue(job(), mark="bb"), cache=cache, mark="bb")
+    assert first is second
+
+
+def test_a_number_that_is_too_long_costs_only_itself() -> None:
+    huge = "9" * 5000
+    raw = queue(
+        job(JobID=huge, NumNodes=huge, PriorityLong=huge, TimeLimit=f"{huge}-00:00:00", SubmitTime=huge),
+        job(JobID="2", tres_per_node=f"gres/gpu:{huge}", ArrayJobID="2", ArrayTaskID=f"1-{huge}"),
+    )
+    first, second = parse_queue(raw)
+    assert (first.job_id, first.node_count, first.priority, first.limit_s) == (0, None, None, None)
+    assert first.submitted_at is None
+    assert (second.job_id, second.gpus) == (2, None)

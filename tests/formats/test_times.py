@@ -38,6 +38,9 @@ def test_durations(text: str, seconds: float) -> None:
         "",
         "(null)",
         "213503982334-14:25:51",
+        "9" * 5000 + "-00:00:00",
+        "9" * 5000 + ":00:00",
+        "1:" + "9" * 5000 + ":00",
         "-1:00",
         "12",
         "1:2:3:4",
@@ -107,3 +110,7 @@ def test_no_text_breaks_the_readers(text: str) -> None:
     duration_s(text)
     instant(text)
     config_seconds(text)
+
+
+def test_a_setting_that_is_too_long_is_no_time() -> None:
+    assert config_seconds("9" * 5000 + " sec") is None

@@ -32,16 +32,16 @@ class Run:
 
     def __init__(
         self,
+        options: Mapping[str, str | float] | None = None,
         *,
         env: Mapping[str, str] | None = None,
         argv: Sequence[str] | None = None,
-        **options: str | float,
     ) -> None:
         self.reader = ProbeReader()
         self.lines: list[bytes] = []
         self.readings: list[NodeReading] = []
         self._news = threading.Condition()
-        words = argv or probe_argv(INTERVAL_S, **{**QUIET, **options})
+        words = argv or probe_argv(INTERVAL_S, **{**QUIET, **(options or {})})
         self.process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,

@@ -78,6 +78,18 @@ def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
         ("clusters: {}\n", 1, "clusters: needs at least one entry"),
         ("rules: {gpu_idle_for: soon}\nclusters: {a: {head: local}}\n", 1, "must be a duration such as"),
         ("default: b\nclusters: {a: {head: local}}\n", 1, "no cluster named 'b'"),
+        ("clusters: {a: {head: local}}\ndefault: b\n", 2, "default: no cluster named 'b'"),
+        ("rules: {}\nclusters: {}\n", 2, "clusters: needs at least one entry"),
+        ("clusters:\n  a:\n    heat:\n      local\n", 3, "clusters.a.heat: is not a known key"),
+        ("clusters:\n  a:\n    heat:\n      - x\n      - y\n", 3, "clusters.a.heat: is not a known key"),
+        ("clusters:\n  a:\n    head: null\n", 3, "clusters.a.head: needs one value"),
+        ("clusters:\n  a:\n    region: ~\n", 3, "clusters.a.region: needs one value"),
+        ("clusters:\n  a:\n    instances: {tag: Null}\n", 3, "clusters.a.instances.tag: needs one value"),
+        ("clusters:\n  ~: {head: local}\n", 2, "clusters: a key must be one word"),
+        ("clusters:\n  a:\n    head: x]y\n", 3, "clusters.a.head: must be `local`"),
+        ("clusters:\n  a:\n    head: foo@-oProxyCommand=x\n", 3, "begins with a dash"),
+        ("clusters:\n  a:\n    head: me@head:99999\n", 3, "has a port outside 1 to 65535"),
+        ("clusters:\n  a:\n    head: me@head:" + "9" * 5000 + "\n", 3, "has a port outside 1 to 65535"),
         ("clusters: [\n", 2, "not valid YAML"),
         ("clusters:\n  a:\n    prometheus: prom:9090\n", 3, "must be an http://"),
     ],
@@ -107,3 +119,27 @@ def test_control_characters_are_a_mistake_too(tmp_path: Path) -> None:
         load_config(write(tmp_path, "clusters:\n  a:\n    head: 'x\x1b'\n"))
     assert "\n" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
+
+
+def test_a_quoted_null_is_a_text(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, "clusters:\n  a:\n    head: local\n    region: 'null'\n"))
+    assert config.clusters["a"].region == "null"
+
+
+@pytest.mark.parametrize("text", ["[" * 3000, "clusters: " + "{a: " * 3000, "[" * 3000 + "]" * 3000])
+def test_deep_nesting_is_a_mistake_and_no_traceback(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        load_config(write(tmp_path, text))
+
+
+def test_a_config_error_is_one_harmless_line_whatever_it_quotes(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "a\x1b]0;owned\x07\nb.yaml")
+    assert "a␛]0;owned␇␊b.yaml: cannot be read" in str(caught.value)
+    assert str(ConfigError("x\x1by")) == "x␛y"
+
+
+@pytest.mark.parametrize("head", ["local", "head", "ec2-user@10.0.0.1:2222", "ssh://me@head:22", "[fe80::1%eth0]:22"])
+def test_every_written_form_of_a_head_is_taken(tmp_path: Path, head: str) -> None:
+    config = load_config(write(tmp_path, f"clusters:\n  a:\n    head: '{head}'\n"))
+    assert config.clusters["a"].head == head

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -20,13 +22,10 @@ from tests.rig.procs import alive, descendants, program, start_ticks
 from tests.sshd import Sshd, needs_sshd, wait_for
 from tests.unit.probe_runs import QUIET, Run, all_gone
 
-# A mount checker that never answers stands for everything that may still run when the probe is to end.
-HANGS = "/bin/sh\n"
-
 
 @pytest.fixture
 def stuck_program(tmp_path: Path) -> str:
-    """A program that ignores TERM and never ends."""
+    """A mount checker that ignores TERM and never ends: whatever may still run when the probe is to end."""
     path = tmp_path / "stuck"
     path.write_text("#!/bin/sh\ntrap '' TERM HUP\nwhile :; do sleep 5; done\n")
     path.chmod(0o755)
@@ -61,7 +60,7 @@ def test_what_cannot_be_read_is_said() -> None:
 
 
 def test_end_of_input_ends_it_within_two_seconds_with_all_children(stuck_program: str) -> None:
-    with Run(mount_check=stuck_program) as run:
+    with Run({"mount_check": stuck_program}) as run:
         assert wait_for(lambda: any(program(pid) == "stuck" for pid in run.children()), 10)
         below = run.children()
         assert len(below) >= 3
@@ -72,7 +71,7 @@ def test_end_of_input_ends_it_within_two_seconds_with_all_children(stuck_program
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_it_with_all_children(number: int, stuck_program: str) -> None:
-    with Run(mount_check=stuck_program) as run:
+    with Run({"mount_check": stuck_program}) as run:
         assert wait_for(lambda: any(program(pid) == "stuck" for pid in run.children()), 10)
         run.until(lambda node: node.number >= 2)
         below = run.children()
@@ -82,7 +81,7 @@ def test_a_signal_ends_it_with_all_children(number: int, stuck_program: str) -> 
 
 
 def test_killed_outright_it_leaves_no_child(stuck_program: str) -> None:
-    with Run(mount_check=stuck_program) as run:
+    with Run({"mount_check": stuck_program}) as run:
         assert wait_for(lambda: any(program(pid) == "stuck" for pid in run.children()), 10)
         below = run.children()
         os.kill(run.process.pid, signal.SIGKILL)
@@ -92,7 +91,7 @@ def test_killed_outright_it_leaves_no_child(stuck_program: str) -> None:
 
 
 def test_a_missing_heartbeat_ends_it_once_there_has_been_one() -> None:
-    with Run(heartbeat=1.0) as run:
+    with Run({"heartbeat": 1.0}) as run:
         first = run.until(lambda node: node.number >= 1)
         # Without any heartbeat it does not wait for one.
         run.until(lambda node: node.taken_at > first.taken_at + 1.5)
@@ -109,6 +108,8 @@ def test_output_that_nobody_takes_ends_it() -> None:
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
         assert process.stdin is not None
+        assert process.stdout is not None
+        fcntl.fcntl(process.stdout.fileno(), fcntl.F_SETPIPE_SZ, 4096)
         process.stdin.write(probe_stdin())
         process.stdin.flush()
         assert process.wait(60) == 0  # the pipe fills, then a second passes
@@ -175,8 +176,6 @@ class TestThroughSshd:
             host.close()
 
     def test_killing_the_client_outright_leaves_no_probe(self, server: Sshd) -> None:
-        import shlex
-
         command = shlex.join(probe_argv(0.2, **QUIET))
         argv = ["ssh", "-T", "-F", str(server.write_config()), "box", command]
         client = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -36,3 +36,8 @@ def test_nothing_that_steers_a_terminal_is_left(raw: str | bytes) -> None:
     assert printable(shown) == shown
     assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     shown.encode("utf-8")
+
+
+def test_every_character_that_hides_or_steers_is_made_visible() -> None:
+    steering = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert [f"U+{ord(c):04X}" for c in steering if c in printable(f"a{c}b")] == []

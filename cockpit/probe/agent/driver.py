@@ -69,7 +69,7 @@ class Driver:
             if child.reap():
                 self._gone(now, child)
         elif self._asked is not None:
-            self._check(now, child)
+            self._check(now - self._asked, now, child)
         return replies
 
     def wants(self, now: float) -> float:
@@ -103,8 +103,7 @@ class Driver:
         self.code = fatal if isinstance(fatal, int) else -1
         self._fail(now, NONE, str(reply.get("why")))
 
-    def _check(self, now: float, child: Child) -> None:
-        late = now - (self._asked or now)
+    def _check(self, late: float, now: float, child: Child) -> None:
         if late > self._deadline_s:
             self._asked = None
             child.kill()

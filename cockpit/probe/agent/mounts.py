@@ -110,7 +110,7 @@ def _row(mount: "Mount", said: bytes) -> "list[object]":
     try:
         numbers = json.loads(said.decode("utf-8", "replace"))
     except ValueError:
-        numbers = {"error": decode(said)[:80]}
+        numbers = {"error": decode(said).strip()[:80]}
     if isinstance(numbers, list) and len(numbers) == 5:
         return [*mount, *numbers]
     why = numbers.get("error", "no answer") if isinstance(numbers, dict) else "no answer"

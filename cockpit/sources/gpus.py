@@ -1,0 +1,218 @@
+"""GPUs of the whole fleet: one stream a node through the head, kept up, let go, and read as one answer."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cockpit.clock import SYSTEM_CLOCK, Clock
+from cockpit.formats.probe import ProbeReader
+from cockpit.gpu_models import NodeReading
+from cockpit.hosts.base import Host, LineStream
+from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.probe.bundle import probe_argv, probe_stdin
+from cockpit.sources.base import SourceKey, unexpected
+from cockpit.sources.gpu_history import GpuHistory
+
+OPEN_DEADLINE_S = 20.0
+RETRY_FIRST_S = 2.0
+RETRY_MAX_S = 60.0
+HEARTBEAT_S = 4.0
+SILENT_INTERVALS = 10
+SILENT_MIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A node to be watched: Slurm's name for it, and where its sshd is."""
+
+    node: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWatch:
+    """One node's stream: the last reading, when it came (steady clock), and the fault when it is broken."""
+
+    node: str
+    reading: NodeReading | None = None
+    seen_at: float | None = None
+    fault: Fault | None = None
+    since: float | None = None  # steady clock: when the fault began
+
+
+@dataclass(frozen=True, slots=True)
+class FleetReading:
+    """Data of the source `gpus`. `left_out` are nodes beyond `nodes.max`, which nobody looks at."""
+
+    nodes: Mapping[str, NodeWatch] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+GPUS: SourceKey[FleetReading] = SourceKey("gpus")
+
+
+class Nodes(Protocol):
+    """What reaches nodes by address (hosts.pool.NodePool)."""
+
+    def node(self, address: str) -> Host: ...
+    def forget(self, address: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class FleetStreams:
+    """Keeps a stream to each target while it is one, with back-off; collect() never waits for a node."""
+
+    def __init__(
+        self,
+        open_nodes: Callable[[], Nodes],
+        targets: Callable[[], Iterable[Target]],
+        *,
+        most: int,
+        interval_s: float,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._open_nodes, self._targets, self._most = open_nodes, targets, most
+        self._interval_s, self._clock = interval_s, clock
+        self._nodes: Nodes | None = None
+        self._streams: dict[str, _NodeStream] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self.history = GpuHistory()
+
+    def collect(self) -> FleetReading:
+        """What every node has told so far; also starts and ends streams as nodes come and go."""
+        wanted = list(self._targets())
+        with self._lock:
+            if self._closed:
+                return FleetReading()
+            self._let_go({target.node: target for target in wanted})
+            for target in wanted:
+                if target.node not in self._streams and len(self._streams) < self._most:
+                    self._streams[target.node] = self._start(target)
+            watches = {name: stream.look() for name, stream in self._streams.items()}
+        left_out = tuple(target.node for target in wanted if target.node not in watches)
+        return FleetReading(watches, left_out)
+
+    def _let_go(self, wanted: Mapping[str, Target]) -> None:
+        for name, stream in list(self._streams.items()):
+            if wanted.get(name) != stream.target:
+                del self._streams[name]
+                stream.stop()
+                self.history.forget(name)
+
+    def _start(self, target: Target) -> _NodeStream:
+        if self._nodes is None:
+            self._nodes = self._open_nodes()
+        stream = _NodeStream(target, self._nodes, self._interval_s, self._clock, self.history)
+        stream.start()
+        return stream
+
+    def retry_now(self) -> None:
+        """Try broken nodes at once, whatever their back-off."""
+        with self._lock:
+            for stream in self._streams.values():
+                stream.wake()
+
+    def close(self) -> None:
+        """End every stream and connection; waits for nothing."""
+        with self._lock:
+            self._closed = True
+            for stream in self._streams.values():
+                stream.stop()
+            if self._nodes is not None:
+                self._nodes.close()
+
+
+class _NodeStream:
+    """The thread that reads one node's probe, again and again until it is stopped."""
+
+    def __init__(self, target: Target, nodes: Nodes, interval_s: float, clock: Clock, history: GpuHistory) -> None:
+        self.target = target
+        self._nodes, self._interval_s, self._clock, self._history = nodes, interval_s, clock, history
+        self._watch = NodeWatch(target.node)
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._stream: LineStream | None = None
+        self._beat_at = self._line_at = clock.steady()
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name=f"gpus-{self.target.node}", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+        if self._stream is not None:
+            self._stream.close()
+        self._nodes.forget(self.target.address)
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def look(self) -> NodeWatch:
+        """The state now. A stream that has been silent for too long is cut, so that it is opened anew."""
+        silent_s = self._clock.steady() - self._line_at
+        if self._stream is not None and silent_s > max(SILENT_MIN_S, SILENT_INTERVALS * self._interval_s):
+            self._broken(Fault(FaultKind.TIMEOUT, f"the probe on {self.target.node}", "it has fallen silent"))
+            self._stream.close()
+        return self._watch
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            began = self._clock.steady()
+            try:
+                self._broken(self._read())
+            except FaultError as error:
+                self._broken(error.fault)
+            except Exception as error:  # one node's nonsense must not end its thread in silence
+                self._broken(unexpected(f"the probe on {self.target.node}", error))
+            lasted_s = self._clock.steady() - began
+            failures = 1 if lasted_s > RETRY_MAX_S else failures + 1
+            wait_s = min(RETRY_FIRST_S * float(2 ** min(failures - 1, 10)), RETRY_MAX_S)
+            self._wake.wait(wait_s * (1 + random.random() / 2))  # noqa: S311
+            self._wake.clear()
+
+    def _read(self) -> Fault:
+        """Read until the stream ends; returns why it did, raises FaultError when it could not be opened."""
+        heard: list[bytes] = []
+        self._line_at = self._clock.steady()
+        stream = self._stream = self._nodes.node(self.target.address).stream(
+            probe_argv(self._interval_s, heartbeat=max(15.0, 4 * self._interval_s)),
+            open_deadline_s=OPEN_DEADLINE_S,
+            stdin=probe_stdin(),
+            on_stderr=lambda text: heard.append(text) if len(heard) < 8 else None,
+        )
+        reader = ProbeReader()
+        try:
+            for line in stream:
+                if self._stop.is_set():
+                    break
+                self._take(reader, stream, line)
+        finally:
+            self._stream = None
+            stream.close()
+        return _ended(self.target.node, reader, b"".join(heard))
+
+    def _take(self, reader: ProbeReader, stream: LineStream, line: bytes) -> None:
+        now = self._line_at = self._clock.steady()
+        if now - self._beat_at >= HEARTBEAT_S:
+            self._beat_at = now
+            stream.write(b".")
+        reading = reader.feed(line)
+        if reading is not None:
+            self._watch = NodeWatch(self.target.node, reading, now)
+            self._history.add(self.target.node, reading)
+
+    def _broken(self, fault: Fault) -> None:
+        watch = self._watch
+        since = watch.since if watch.fault is not None else self._clock.steady()
+        self._watch = NodeWatch(watch.node, watch.reading, watch.seen_at, fault, since)
+
+
+def _ended(node: str, reader: ProbeReader, stderr: bytes) -> Fault:
+    said = reader.ended or stderr.decode("utf-8", "replace").strip()[-200:]
+    why = f"it ended: {said}" if said else "it ended without a word"
+    return Fault(FaultKind.FAILED, f"the probe on {node}", " ".join(why.split()), "it is started again")
