@@ -18,6 +18,8 @@ def count_tasks(text: str) -> int:
 
     A list that Slurm cut (`...`, when SLURM_BITSTR_LEN was not 0) counts for what is still to be seen.
     """
+    if text.isdecimal():
+        return 1
     total = 0
     for part in text.partition("%")[0].strip("[]").split(","):
         part = part.strip().rstrip(".")

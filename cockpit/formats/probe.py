@@ -199,24 +199,24 @@ class ProbeReader:
 
     def _merge_smi(self, reading: SmiReading, taken_at: float) -> None:
         """Rows by UUID or bus id; a GPU that is no longer listed keeps its row, with the reason."""
-        listed = rows.gpus(reading.entries)
-        known = {sample.gpu.key: sample for sample in self._samples}
-        for place, gpu in enumerate(listed):
-            same = next((old for old in known.values() if old.gpu.pci and old.gpu.pci == gpu.pci), None)
-            sample = known.get(gpu.key, same or GpuSample(gpu))
-            known.pop(sample.gpu.key, None)
-            sample = rows.with_fast(replace(sample, gpu=gpu), reading.fast[place], taken_at)
-            known[gpu.key] = rows.with_slow(sample, reading.slow[place], taken_at)
-        keys = {gpu.key for gpu in listed}
+        samples = list(self._samples)
+        listed: set[int] = set()
+        for gpu, fast, slow in zip(rows.gpus(reading.entries), reading.fast, reading.slow, strict=False):
+            place = _place(samples, gpu)
+            if place == len(samples):
+                samples.append(GpuSample(gpu))
+            listed.add(place)
+            sample = rows.with_fast(replace(samples[place], gpu=gpu), fast, taken_at)
+            samples[place] = rows.with_slow(sample, slow, taken_at)
         for pci in reading.lost:
-            if not any(sample.gpu.pci == pci for sample in known.values()):
-                known[pci] = GpuSample(Gpu(key=pci, pci=pci))
-        for key, sample in known.items():
+            if not any(sample.gpu.pci == pci for sample in samples):
+                samples.append(GpuSample(Gpu(key=pci, pci=pci)))
+        for place, sample in enumerate(samples):
             if sample.gpu.pci in reading.lost:
-                known[key] = replace(sample, lost=Missing(Lack.LOST, "nvidia-smi gets no handle of it", 15))
-            elif key not in keys and reading.complete:
-                known[key] = replace(sample, lost=nvml_missing(_NOT_LISTED))
-        self._samples = list(known.values())[: rows.MAX_GPUS]
+                samples[place] = replace(sample, lost=Missing(Lack.LOST, "nvidia-smi gets no handle of it", 15))
+            elif place not in listed and reading.complete:
+                samples[place] = replace(sample, lost=nvml_missing(_NOT_LISTED))
+        self._samples = samples[: rows.MAX_GPUS]
         self._gpus = [sample.gpu for sample in self._samples]
 
     def _events(self, told: dict[str, Any]) -> tuple[GpuEvent, ...]:
@@ -230,6 +230,15 @@ class ProbeReader:
             name = _EVENT_KINDS.get(kind, f"event {kind}") if type(kind) is int else "event"
             found.append(GpuEvent(moment, key, name, value))
         return tuple(found)
+
+
+def _place(samples: list[GpuSample], gpu: Gpu) -> int:
+    """Where this GPU stands, by key and else by its place on the bus; len(samples) when it is new."""
+    for place, sample in enumerate(samples):
+        if sample.gpu.key == gpu.key:
+            return place
+    keyless = [place for place, sample in enumerate(samples) if gpu.pci and sample.gpu.key == gpu.pci]
+    return keyless[0] if keyless else len(samples)
 
 
 def _cuda(raw: object) -> str:

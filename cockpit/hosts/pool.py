@@ -94,6 +94,13 @@ class NodePool:
             target = replace(target, user=head.user)
         return with_via(target, self._head.name)
 
+    def forget(self, address: str) -> None:
+        """Give up the connection to one node, which may come back as another machine."""
+        with self._lock:
+            host = self._nodes.pop(address, None)
+        if host is not None:
+            host.close()
+
     def retry_now(self) -> None:
         """Forget the back-off of every node."""
         with self._lock:

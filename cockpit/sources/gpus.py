@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cockpit.clock import SYSTEM_CLOCK, Clock
@@ -15,6 +15,7 @@ from cockpit.hosts.base import Host, LineStream
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.probe.bundle import probe_argv, probe_stdin
 from cockpit.sources.base import SourceKey, unexpected
+from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
 
 OPEN_DEADLINE_S = 20.0
@@ -42,6 +43,7 @@ class NodeWatch:
     seen_at: float | None = None
     fault: Fault | None = None
     since: float | None = None  # steady clock: when the fault began
+    events: NodeEvents = NodeEvents()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +205,13 @@ class _NodeStream:
             stream.write(b".")
         reading = reader.feed(line)
         if reading is not None:
-            self._watch = NodeWatch(self.target.node, reading, now)
+            self._watch = NodeWatch(self.target.node, reading, now, events=self._watch.events.after(reading))
             self._history.add(self.target.node, reading)
 
     def _broken(self, fault: Fault) -> None:
         watch = self._watch
         since = watch.since if watch.fault is not None else self._clock.steady()
-        self._watch = NodeWatch(watch.node, watch.reading, watch.seen_at, fault, since)
+        self._watch = replace(watch, fault=fault, since=since)
 
 
 def _ended(node: str, reader: ProbeReader, stderr: bytes) -> Fault:

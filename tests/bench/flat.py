@@ -12,9 +12,11 @@ from tests.bench.targets import Target
 
 CHANGED_EVERY = 100  # each so many-th job has another name in every other answer
 _OTHERS = ("sinfo", "scontrol", "sbatch")
+# What stands behind the last record separator of the format is the mark that has to end each record.
 _SCRIPT = """#!/bin/sh
+end=$(printf '\\036')
 case "$*" in
-*-O*) exec cat {folder}/queue.$(($(date +%s) / 4 % 2)) ;;
+*-O*) exec sed "s/$end\$/$end${{*##*$end}}/" {folder}/queue.$(($(date +%s) / 4 % 2)) ;;
 *) exec {squeue} "$@" ;;
 esac
 """

@@ -31,5 +31,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(0)

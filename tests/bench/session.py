@@ -81,7 +81,15 @@ class Cursor:
         self.row = 0  # line of the screen, from 1; 0 when not seen yet
 
     def learn(self) -> None:
-        """Find out the background: after `j` two neighbouring lines are painted, the lower with the bar."""
+        """Find out the background of the cursor line; ValueError when no key seems to move it."""
+        for _ in range(5):
+            if self._try_to_learn():
+                return
+            time.sleep(0.5)  # a refresh painted the whole table at the same time
+        raise ValueError(f"{self._session.target.name}: no cursor line was seen to move")
+
+    def _try_to_learn(self) -> bool:
+        """After `j` two neighbouring lines are painted, the lower one with the bar."""
         self.skip()
         pressed = self._session.press(b"j")
         time.sleep(0.3)
@@ -93,9 +101,10 @@ class Cursor:
         pair = next((row for row in lines if row + 1 in lines and lines[row] != lines[row + 1]), None)
         found = _BACKGROUND.search(lines[pair + 1]) if pair else None
         if pair is None or found is None:
-            raise ValueError(f"{self._session.target.name}: no cursor line was seen to move")
+            return False
         self._bar, self.row = found[0], pair + 1
         self.skip()
+        return True
 
     def skip(self) -> None:
         """Leave everything out that has come by now."""

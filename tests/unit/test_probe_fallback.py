@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -208,9 +208,7 @@ MONITOR = {
                 },
                 "memory_used": {
                     "neuron_runtime_used_bytes": {
-                        "usage_breakdown": {
-                            "neuroncore_memory_usage": {"0": {"tensors": 2 << 30, "constants": 1 << 30}}
-                        }
+                        "usage_breakdown": {"neuroncore_memory_usage": {"0": {"tensors": 2 << 30, "code": 1 << 30}}}
                     }
                 },
             },
@@ -221,10 +219,10 @@ MONITOR = {
 
 
 @pytest.fixture
-def neuron(tmp_path: Path) -> Iterator[Mapping[str, str]]:
+def neuron(tmp_path: Path) -> Mapping[str, str]:
     says(tmp_path / "neuron-ls", json.dumps(LS, indent=4))
     script(tmp_path / "neuron-monitor", f"while :; do echo {shlex.quote(json.dumps(MONITOR))}; sleep 0.3; done")
-    yield {"neuron_ls": str(tmp_path / "neuron-ls"), "neuron_monitor": str(tmp_path / "neuron-monitor")}
+    return {"neuron_ls": str(tmp_path / "neuron-ls"), "neuron_monitor": str(tmp_path / "neuron-monitor")}
 
 
 def test_neuron_devices(neuron: Mapping[str, str]) -> None:

@@ -1,0 +1,131 @@
+"""Slurm's view of nodes and jobs joined with what the probes see: one row a GPU. Pure; nothing is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cockpit.config import Rules
+from cockpit.gpu_models import GpuProcess, GpuSample, known
+from cockpit.gpu_rules import Finding, findings
+from cockpit.models import Freshness, Health, Job, Node
+from cockpit.sources.gpus import FleetReading, NodeWatch
+
+LIVE_S = 8.0
+LOST_S = 60.0
+_ORDER = list(Health)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRow:
+    """One GPU of the fleet. `sample` is None for one that Slurm counts and no probe has seen.
+
+    `allocated` is what Slurm says of it (None: it does not tell by index), `job` the job that surely has it.
+    """
+
+    node: str
+    slot: int
+    watch: NodeWatch | None
+    sample: GpuSample | None = None
+    allocated: bool | None = None
+    job: Job | None = None
+    processes: tuple[GpuProcess, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Stable over refreshes: the node and the GPU's place on it."""
+        return f"{self.node}/{self.slot}"
+
+    @property
+    def health(self) -> Health:
+        """The worst of its findings; UNKNOWN when nobody has read it."""
+        if self.findings:
+            return self.findings[0].health
+        return Health.OK if self.sample is not None else Health.UNKNOWN
+
+
+def watch_freshness(watch: NodeWatch | None, steady: float) -> Freshness:
+    """How far a node's readings may be trusted by their age."""
+    if watch is None or watch.seen_at is None:
+        return Freshness.NEVER
+    age_s = steady - watch.seen_at
+    if age_s <= LIVE_S:
+        return Freshness.LIVE
+    return Freshness.LOST if age_s > LOST_S else Freshness.STALE
+
+
+class FleetJoin:
+    """Joins the fleet once per change; a node whose parts are the very same objects costs nothing."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._kept: dict[str, tuple[tuple[object, ...], tuple[GpuRow, ...]]] = {}
+
+    def rows(
+        self, fleet: FleetReading | None, nodes: tuple[Node, ...], jobs: Mapping[str, tuple[Job, ...]]
+    ) -> tuple[GpuRow, ...]:
+        """Every GPU that Slurm counts or a probe has seen, by node in Slurm's order."""
+        watches = fleet.nodes if fleet else {}
+        kept: dict[str, tuple[tuple[object, ...], tuple[GpuRow, ...]]] = {}
+        for node in nodes:
+            watch, held = watches.get(node.name), jobs.get(node.name, ())
+            if watch is None and not node.gpus_total:
+                continue
+            parts: tuple[object, ...] = (watch, node, held)
+            old = self._kept.get(node.name)
+            same = old is not None and all(a is b for a, b in zip(old[0], parts, strict=True))
+            kept[node.name] = old if old and same else (parts, _node_rows(node, watch, held, self._rules))
+        self._kept = kept
+        return tuple(row for _, rows in kept.values() for row in rows)
+
+
+def _node_rows(node: Node, watch: NodeWatch | None, held: tuple[Job, ...], rules: Rules) -> tuple[GpuRow, ...]:
+    if watch is None and node.state.has("powered_down", "powering_down"):
+        return ()  # there is no machine, so there are no GPUs
+    reading = watch.reading if watch else None
+    rows = [_row(node, watch, held, slot, sample, rules) for slot, sample in enumerate(reading.gpus if reading else ())]
+    if reading is None:
+        rows += [GpuRow(node.name, slot, watch) for slot in range(node.gpus_total or 0)]
+    return tuple(rows)
+
+
+def _row(
+    node: Node, watch: NodeWatch | None, held: tuple[Job, ...], slot: int, sample: GpuSample, rules: Rules
+) -> GpuRow:
+    assert watch is not None and watch.reading is not None  # noqa: PT018
+    processes = tuple(p for p in watch.reading.processes if p.gpu == sample.gpu.key)
+    allocated = _allocated(node, sample, slot)
+    events = watch.events.of_gpu(sample.gpu.pci)
+    return GpuRow(
+        node.name,
+        slot,
+        watch,
+        sample,
+        allocated,
+        _job(held, processes, allocated),
+        processes,
+        findings(sample, events, rules),
+    )
+
+
+def _allocated(node: Node, sample: GpuSample, slot: int) -> bool | None:
+    if node.gpu_indices is None:
+        return True if node.gpus_total and node.gpus_used == node.gpus_total else None
+    # Slurm's index is the place in gres.conf, normally the minor number of /dev/nvidiaN.
+    place = sample.gpu.minor if sample.gpu.minor is not None else sample.gpu.index
+    return (slot if place is None else place) in node.gpu_indices
+
+
+def _job(held: tuple[Job, ...], processes: tuple[GpuProcess, ...], allocated: bool | None) -> Job | None:
+    ids = {process.job_id for process in processes if process.job_id is not None}
+    told = next((job for job in held if job.job_id in ids), None)
+    if told is not None:
+        return told
+    return held[0] if allocated and len(held) == 1 else None
+
+
+def worst_first(row: GpuRow) -> tuple[int, float]:
+    """Sort key: worst state first, then the least used of the allocated ones."""
+    util = known(row.sample.util_pct) if row.sample else None
+    return -_ORDER.index(row.health), util if util is not None and row.allocated else 101.0
