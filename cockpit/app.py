@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
+import signal
+import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from rich.console import Console
 from textual import events, on
+from textual.actions import SkipAction
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.notifications import SeverityLevel
@@ -19,13 +24,14 @@ from textual.widgets import ContentSwitcher
 
 import themes
 from cockpit.cluster import Cluster
-from cockpit.config import ClusterConfig, state_dir
+from cockpit.config import ClusterConfig, ConfigError, state_dir
 from cockpit.export import export_table
 from cockpit.text import printable
 from cockpit.words import plural
 from screens import chrome, grid_messages
 from screens.detail import CopyText, DetailView
 from screens.filter_bar import FilterBar
+from screens.grid import Grid
 from screens.grid_model import cell_text
 from screens.help import HelpScreen
 from screens.keys import bindings
@@ -34,6 +40,7 @@ from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
 
 CHROME_TICK_S = 1.0
+CLOCK_WIDTH = 16
 CLIPBOARD_MAX = 50_000  # terminals and tmux cut longer OSC 52 sequences
 TOAST_MAX = 300
 
@@ -51,13 +58,18 @@ class CockpitApp(App[int]):
     TITLE = "cockpit"
     CSS_PATH: ClassVar = [themes.STYLESHEET, themes.STYLESHEET.with_name("layout.tcss")]
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("app"),
+        # Before the table sees it: the rest of a burst such as `/maria` must go to the filter line.
+        Binding("slash", "filter_front", show=False, priority=True),
+    ]
 
     def __init__(self, cluster: Cluster, *, seconds: float | None = None) -> None:
         theme = themes.choose(_colours(), no_color="NO_COLOR" in os.environ)
         super().__init__(ansi_color=theme == themes.ANSI)
         self.animation_level = "none"  # a page down would cost 24 times the bytes
         self.cluster, self.clock = cluster, cluster.clock
+        self.ascii_only = "utf" not in (getattr(sys.__stdout__, "encoding", "") or "utf").lower()
         self._seconds = seconds
         self._specs = {spec.id: spec for spec in pane_specs(self.cluster)}
         for name in themes.THEMES:
@@ -86,6 +98,9 @@ class CockpitApp(App[int]):
             self.set_timer(self._seconds, self.exit)
 
     def _start(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # not on the main thread: as in tests
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         # What start-up made lives as long as the app: a full collection over it would stall a key for 60 ms.
         gc.collect()
         gc.freeze()
@@ -124,16 +139,21 @@ class CockpitApp(App[int]):
         if not self.is_running:
             return
         store, steady, problems = self.cluster.store, self.clock.steady(), self.cluster.problems()
-        self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster))
+        self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster, self.size.width - CLOCK_WIDTH))
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self))
         trouble = self.query_one("#trouble", chrome.Line)
         trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self))
         trouble.display = bool(problems)
-        self.query_one("#keys", chrome.Line).say(chrome.key_pieces("text" if self.in_detail else "grid"))
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(self._scope()))
         if self.in_detail:
             self.query_one(DetailView).show_view()
         else:
             self.pane.show_age(self.cluster)
+
+    def _scope(self) -> str:
+        if self.query_one(FilterBar).is_open:
+            return "filter"
+        return "text" if self.in_detail else "grid"
 
     @property
     def in_detail(self) -> bool:
@@ -142,6 +162,8 @@ class CockpitApp(App[int]):
 
     async def action_pane(self, name: str) -> None:
         """Bring a pane to the front; it is built on the first visit."""
+        if self.screen.is_modal:
+            raise SkipAction
         switcher = self.query_one("#panes", ContentSwitcher)
         self._front = f"pane-{name}"
         if switcher.query(f"#{self._front}"):
@@ -149,8 +171,23 @@ class CockpitApp(App[int]):
         else:
             await switcher.add_content(TablePane(self._specs[name]), set_current=True)
         self.pane.show_view(self.cluster)
-        self.pane.focus()
+        self.screen.set_focus(self.pane)
         self.refresh_chrome()
+
+    def action_filter_front(self) -> None:
+        """Type a filter for the table in front."""
+        if self.screen.is_modal or self.in_detail:
+            raise SkipAction
+        self.query_one(FilterBar).open(self.pane)
+        self.refresh_chrome()
+
+    def action_redraw(self) -> None:
+        """Draw the whole screen again."""
+        self.refresh(repaint=True, layout=True)
+
+    def action_help_quit(self) -> None:
+        """ctrl+c does nothing; say what does."""
+        self.tell("q leaves the cockpit")
 
     def action_refresh_now(self) -> None:
         """Read everything again now."""
@@ -179,23 +216,20 @@ class CockpitApp(App[int]):
     @on(grid_messages.Opened)
     def open_row(self, event: grid_messages.Opened) -> None:
         """Show everything known about the row."""
-        self._open_detail(self.pane.spec.id, event.key)
+        self._open_detail(spec_of(event.grid).id, event.key)
 
     def action_problems(self) -> None:
         """Every problem in full."""
+        if self.screen.is_modal:
+            raise SkipAction
         self._open_detail("problems", "")
 
     def _open_detail(self, pane: str, key: str) -> None:
         detail = self.query_one(DetailView)
         detail.open(pane, key)
         self.query_one("#panes", ContentSwitcher).current = "detail"
-        detail.focus()
+        self.screen.set_focus(detail)
         self.refresh_chrome()
-
-    @on(grid_messages.FilterRequested)
-    def open_filter(self, event: grid_messages.FilterRequested) -> None:
-        """Type a filter for the table in front."""
-        self.query_one(FilterBar).open(event.grid)
 
     @on(grid_messages.ZoomRequested)
     def zoom(self) -> None:
@@ -205,7 +239,7 @@ class CockpitApp(App[int]):
     @on(grid_messages.CopyRequested)
     def copy_rows(self, event: grid_messages.CopyRequested) -> None:
         """Put the names of rows on the clipboard."""
-        self._copy(self.pane.copy_text(event.keys))
+        self._copy(spec_of(event.grid).copied(event.keys))
 
     @on(CopyText)
     def copy_details(self, event: CopyText) -> None:
@@ -219,13 +253,13 @@ class CockpitApp(App[int]):
             return
         self.copy_to_clipboard(text)
         shown = text if len(text) <= TOAST_MAX else f"{text[:TOAST_MAX]} … {len(text):,} characters"
-        self.tell(shown, title="copied")
+        self.tell(shown, title="sent to the terminal's clipboard")
 
     @on(grid_messages.ExportRequested)
     def export(self, event: grid_messages.ExportRequested) -> None:
         """Write the lines shown to files of the user's own, on a thread: there may be many."""
         rows = event.grid.visible_rows
-        threading.Thread(target=self._export, args=(self.pane.spec, rows), daemon=True).start()
+        threading.Thread(target=self._export, args=(spec_of(event.grid), rows), daemon=True).start()
 
     def _export(self, spec: PaneSpec, rows: Sequence[Any]) -> None:
         try:
@@ -246,6 +280,12 @@ class CockpitApp(App[int]):
         self.notify(printable(text), title=title, severity=severity, timeout=8, markup=False)
 
 
+def spec_of(grid: Grid[Any]) -> PaneSpec:
+    """The spec of the pane that sent a message: by now another one may be in front."""
+    assert isinstance(grid, TablePane)
+    return grid.spec
+
+
 def _colours() -> int | None:
     """How many colours the terminal has by its environment, None when that is not told."""
     system = Console().color_system
@@ -253,7 +293,9 @@ def _colours() -> int | None:
 
 
 def run_app(config: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:
-    """Run the cockpit until the user leaves; returns the exit code."""
+    """Run the cockpit until the user leaves; returns the exit code. Raises ConfigError without a terminal."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
+        raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     gc.disable()  # until the first paint, which a full collection would delay by a tenth
     cluster = Cluster(config, read_only=read_only)
     app = CockpitApp(cluster, seconds=seconds)

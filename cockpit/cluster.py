@@ -76,7 +76,17 @@ class Cluster:
         return Poller(key, read, self._take, interval_s=interval_s, pace=self.pace, clock=self.clock)
 
     def _take(self, name: str, beat: Beat) -> None:
+        failed_before = any(state.name == name and state.error for state in self.store.states())
         self.store.put(name, beat)
+        if failed_before and beat.snapshot.error is None:
+            self._wake_failing()
+
+    def _wake_failing(self) -> None:
+        """One source is back, so the others may be as well."""
+        failing = {state.name for state in self.store.states() if state.error}
+        for poller in self._pollers:
+            if poller.key.name in failing:
+                poller.poke()
 
     def _join(self, name: str) -> None:
         with self._view_lock:

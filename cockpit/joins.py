@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from cockpit.formats.errors import FormatError
 from cockpit.formats.hostlist import expand
+from cockpit.formats.job_states import HOLDING
 from cockpit.models import Health, Job, Node, NodesReading, NodeState, QueueReading, SlurmSite
 
 HIDDEN_STATE = NodeState("hidden")
-_HOLDING = frozenset({"R", "CG", "CF", "S", "RS", "SI", "SO", "ST"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def jobs_by_node(queue: QueueReading | None) -> Mapping[str, tuple[Job, ...]]:
     """For each node the jobs that hold it."""
     held: dict[str, list[Job]] = {}
     for job in queue.jobs if queue else ():
-        if job.hostlist and job.state in _HOLDING:
+        if job.hostlist and job.state in HOLDING:
             for name in nodes_of(job.hostlist):
                 held.setdefault(name, []).append(job)
     return {name: tuple(jobs) for name, jobs in held.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def of_slurm(store: Store, head_ahead_s: float = 0.0) -> tuple[Problem, ...]:
     Times are on our own clock; `head_ahead_s` is how much the head's is ahead of it.
     """
     nodes, queue = store.state(NODES).data, store.state(QUEUE).data
-    return ranked([*_node_problems(nodes, head_ahead_s), *_queue_problems(nodes), *_job_problems(queue)])
+    return ranked([*_node_problems(nodes, head_ahead_s), *_queue_problems(nodes, queue), *_job_problems(queue)])
 
 
 def of_sources(store: Store) -> tuple[Problem, ...]:
@@ -42,16 +42,23 @@ def ranked(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 class Ages:
-    """Remembers since when each problem is there, for those that bring no time of their own."""
+    """Remembers since when each problem is there, for those that bring no time of their own.
 
-    def __init__(self) -> None:
-        self._first_seen: dict[str, float] = {}
+    What is there at the first look began at a time nobody knows: it gets none.
+    """
+
+    def __init__(self, first_looks_s: float = 15.0) -> None:
+        self._first_looks_s = first_looks_s
+        self._began: float | None = None
+        self._first_seen: dict[str, float | None] = {}
 
     def dated(self, problems: Iterable[Problem], now: float) -> tuple[Problem, ...]:
-        """The same problems, each with `since`; problems that are gone are forgotten."""
-        dated = [p if p.since else replace(p, since=self._first_seen.get(p.key, now)) for p in problems]
-        self._first_seen = {p.key: self._first_seen.get(p.key, now) for p in dated}
-        return tuple(dated)
+        """The same problems, each with `since` where it is known; problems that are gone are forgotten."""
+        self._began = now if self._began is None else self._began
+        new = None if now - self._began < self._first_looks_s else now
+        problems = tuple(problems)
+        self._first_seen = {p.key: self._first_seen.get(p.key, new) for p in problems}
+        return tuple(p if p.since else replace(p, since=self._first_seen[p.key]) for p in problems)
 
 
 def _source_problem(states: list[SourceState[object]], steady: float) -> Problem:
@@ -68,9 +75,14 @@ def _source_problem(states: list[SourceState[object]], steady: float) -> Problem
         title=error.why,
         next_step=error.next_step,
         evidence=f"{error.what}; {_age_words(states[0], steady)}",
-        since=min((state.failing_since for state in states if state.failing_since), default=None),
+        since=min((since for state in states if (since := _since(state))), default=None),
         count=len(states),
     )
+
+
+def _since(state: SourceState[object]) -> float | None:
+    """The last good answer is when it was well for the last time, not when its failure was noticed."""
+    return state.good.taken_at if state.good else state.failing_since
 
 
 def _age_words(state: SourceState[object], steady: float) -> str:
@@ -108,15 +120,17 @@ def _evidence(nodes: list[Node], reason: str) -> str:
     return f"{fold(node.name for node in nodes)}{by}"
 
 
-def _queue_problems(reading: NodesReading | None) -> Iterator[Problem]:
-    for queue in reading.partitions if reading else ():
-        if queue.available != "up":
+def _queue_problems(reading: NodesReading | None, queue: QueueReading | None) -> Iterator[Problem]:
+    """Queues that are closed while jobs wait in them."""
+    waiting = Counter(name for job in queue.jobs if job.state == "PD" for name in job.partitions) if queue else {}
+    for partition in reading.partitions if reading else ():
+        if partition.available != "up" and (jobs := waiting.get(partition.name)):
             yield Problem(
-                key=f"queue:{queue.name}:{queue.available}",
+                key=f"queue:{partition.name}:{partition.available}",
                 health=Health.WARN,
-                subject=queue.name,
-                title=f"queue {queue.name} is {queue.available}: its jobs wait",
-                next_step=f"scontrol show partition {queue.name}; an admin may have closed it on purpose",
+                subject=f"queue {partition.name}",
+                title=f"is {partition.available} while {jobs} {'entry waits' if jobs == 1 else 'entries wait'} in it",
+                next_step=f"scontrol show partition {partition.name}; an admin may have closed it on purpose",
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
@@ -65,7 +66,7 @@ class ClockLine(Line):
             self.refresh(layout=True)
 
 
-def header_pieces(cluster: Cluster) -> list[Piece]:
+def header_pieces(cluster: Cluster, width: int) -> list[Piece]:
     """Cluster, what must not be overlooked, then region · kind · what it holds · who, as far as there is room."""
     config, facts, view = cluster.config, cluster.slurm.known_facts(), cluster.view
     pieces: list[Piece] = [(f" {config.name} ", "production" if config.production else "bright")]
@@ -79,11 +80,19 @@ def header_pieces(cluster: Cluster) -> list[Piece]:
     if view.nodes is not None:
         told.append(plural(len(view.nodes), "node"))
     if view.gpus.total is not None:
-        told.append(f"GPUs {view.gpus.allocated}/{view.gpus.total}")
+        told.append(f"GPUs {view.gpus.allocated}/{view.gpus.total}, {view.gpus.free} free")
     if view.queue is not None:
         told.append(f"{view.queue.by_state.get('R', 0)} running {view.queue.by_state.get('PD', 0)} pending")
     told.append(f"{facts.user}@{facts.hostname}" if facts else config.head)
-    return [*pieces, (" · ".join(word for word in told if word), "header")]
+    room = width - sum(cell_len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
+    return [*pieces, (_joined([word for word in told if word], room), "header")]
+
+
+def _joined(words: list[str], room: int) -> str:
+    """As many of the words as fit, from the first on."""
+    while words and cell_len(" · ".join(words)) > room:
+        words = words[:-1]
+    return " · ".join(words)
 
 
 def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object) -> list[Piece]:

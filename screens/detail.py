@@ -22,6 +22,7 @@ from screens.content import styled
 from screens.detail_lines import Line, job_lines, node_lines, pairs_lines, problem_lines, section
 from screens.keys import bindings
 from screens.pane import stale_words
+from screens.wrap import wrap
 
 Subject = tuple[str, str]  # pane (nodes, queue or problems) and the key of a row in it
 
@@ -81,7 +82,8 @@ class DetailView(VerticalScroll, can_focus=True):
         name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
         stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
         self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
-        text = Content("\n").join(styled(line) for line in [*lines, *self._record_title(), *self._record])
+        told = wrap([*lines, *self._record_title(), *self._record], (self.size.width or 120) - 3)
+        text = Content("\n").join(styled(line) for line in told)
         if text != self._text:
             self._text = text
             self.query_one("#detail-text", Static).update(text)
@@ -123,6 +125,10 @@ class DetailView(VerticalScroll, can_focus=True):
         queue = self._cluster.view.queue
         row = next((row for row in queue.rows if row.key == key), None) if queue else None
         return self._cluster.job_detail(row.lead).pairs if row else ()
+
+    def on_resize(self) -> None:
+        """Break the lines anew."""
+        self.show_view()
 
     def on_record_read(self, event: RecordRead) -> None:
         """Add the record, unless something else was opened meanwhile."""

@@ -27,7 +27,7 @@ def section(title: str) -> Line:
 
 def fact(label: str, value: str, token: str = "") -> Line:
     """One labelled value."""
-    return [(f"  {label:<{_LABEL_WIDTH}}", "dim"), (value, token)]
+    return [(f"  {label:<{_LABEL_WIDTH - 1}} ", "dim"), (value, token)]
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[Line]:

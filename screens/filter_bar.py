@@ -84,7 +84,7 @@ class FilterBar(Horizontal):
         line.cursor_position = len(line.value)
         self._note("")
         self.add_class("-open")
-        line.focus()
+        self.screen.set_focus(line)  # at once: the next key of a burst belongs to the filter
 
     def cancel(self) -> None:
         """Clear the filter and close."""

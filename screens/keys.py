@@ -22,12 +22,22 @@ class Key:
     help: str  # one sentence for `?`
     scope: str
     footer: tuple[str, ...] = ()
+    first: bool = False  # it moves the focus: it must take effect before the next key of a burst is looked at
 
 
 KEYS: tuple[Key, ...] = (
-    Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=("grid", "text")),
-    Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=("grid", "text")),
-    Key("app.problems", "e", "problems", "explain", "Every problem in full, with what to do.", "app", footer=("grid",)),
+    Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=("grid", "text"), first=True),
+    Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=("grid", "text"), first=True),
+    Key(
+        "app.problems",
+        "e",
+        "problems",
+        "explain",
+        "Every problem in full, with what to do.",
+        "app",
+        footer=("grid",),
+        first=True,
+    ),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
     Key(
         "app.pause",
@@ -133,6 +143,24 @@ KEYS: tuple[Key, ...] = (
     Key("grid.zoom", "z", "zoom", "zoom", "This table over the whole screen, or back.", "grid"),
     Key("grid.copy", "y", "copy", "copy", "Copy the marked names, or this one.", "grid"),
     Key("grid.export", "x", "export", "export", "Write the lines shown to a CSV and a JSON file.", "grid"),
+    Key(
+        "filter.keep",
+        "enter",
+        "keep_filter",
+        "keep",
+        "Keep the filter and go back to the table.",
+        "filter",
+        footer=("filter",),
+    ),
+    Key(
+        "filter.clear",
+        "escape",
+        "clear_filter",
+        "clear",
+        "Clear the filter and go back to the table.",
+        "filter",
+        footer=("filter",),
+    ),
     Key("text.down", "j,down", "scroll_down", "down", "One line down.", "text", footer=("text",)),
     Key("text.up", "k,up", "scroll_up", "up", "One line up.", "text", footer=("text",)),
     Key("text.page_down", "pagedown,ctrl+f,ctrl+d,space", "page_down", "page", "One page down.", "text"),
@@ -140,9 +168,9 @@ KEYS: tuple[Key, ...] = (
     Key("text.top", "g,home", "scroll_home", "top", "To the beginning.", "text"),
     Key("text.copy", "y", "copy_text", "copy", "Copy this text.", "text"),
     Key("text.bottom", "G,end", "scroll_end", "bottom", "To the end.", "text"),
-)
+)  # fmt: skip
 
-SCOPES = {"app": "Everywhere", "grid": "In a table", "text": "In details and help"}
+SCOPES = {"app": "Everywhere", "grid": "In a table", "filter": "While typing a filter", "text": "In details and help"}
 
 _NAMES = {
     "slash": "/", "question_mark": "?", "exclamation_mark": "!", "less_than_sign": "<", "greater_than_sign": ">",
@@ -159,7 +187,7 @@ def shown_keys(keys: str, most: int = 9) -> str:
 def bindings(scope: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
     """The bindings of one scope, for a widget's BINDINGS."""
     return [
-        Binding(key.keys, key.action, key.title, show=bool(key.footer), tooltip=key.help, id=key.id)
+        Binding(key.keys, key.action, key.title, show=bool(key.footer), tooltip=key.help, id=key.id, priority=key.first)
         for key in KEYS
         if key.scope == scope
     ]

@@ -29,9 +29,18 @@ class NodeTable:
         return (
             Column("node", "node", lambda n: n.name, _by_name, 8, 40),
             Column("state", "state", _state, lambda n: -_RANK[n.health], 10, 24, note="worst first"),
-            Column("queue", "queue", lambda n: ",".join(n.partitions), lambda n: n.partitions, 5, 18, drop=4, cut=True),
+            Column(
+                "queue",
+                "queue",
+                lambda n: ",".join(sorted(n.partitions)),
+                lambda n: sorted(n.partitions),
+                5,
+                18,
+                drop=8,
+                cut=True,
+            ),
             Column("gpus", "gpus", _gpus, lambda n: n.gpus_used, 4, 7, "right", 2, down_first=True),
-            Column("jobs", "jobs", self._jobs, self._job_order, 6, 26, drop=3, live=True, cut=True),
+            Column("jobs", "jobs", self._jobs, self._job_order, 6, 22, drop=3, live=True),
             Column("cpus", "cpus", _cpus, lambda n: n.cpus_used, 5, 9, "right", 7, down_first=True),
             Column("load", "load", _load, lambda n: n.cpu_load, 5, 7, "right", 9, down_first=True),
             Column("mem", "mem used", _memory, lambda n: n.mem_used_mib, 6, 11, "right", 8, down_first=True),
@@ -91,6 +100,10 @@ def _by_name(node: Node) -> tuple[str, int]:
 
 def _state(node: Node) -> Cell:
     return node.word, "" if node.health is Health.OK else STATE_TOKENS[node.health]
+
+
+def _queues(node: Node) -> Cell:
+    return ",".join(sorted(node.partitions))  # Slurm's own order changes from answer to answer
 
 
 def _gpus(node: Node) -> Cell:

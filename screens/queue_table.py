@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cockpit.cluster import View
-from cockpit.formats.job_states import job_state
+from cockpit.formats.job_states import HOLDING, STARTED, job_state, order
 from cockpit.formats.reasons import explain_reason, is_stuck
+from cockpit.joins import nodes_of
 from cockpit.models import Health, QueueRow
 from cockpit.words import MISSING, count, moment, span
 from screens.grid_model import Cell, Column
 from themes import STATE_TOKENS
 
-_ORDER = {"R": 0, "CG": 1, "CF": 2, "S": 3, "PD": 4}
 _KIND_HEALTH = {"bad": Health.CRITICAL, "unknown": Health.UNKNOWN}
-_RUNS = frozenset({"R", "CG", "S"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,7 @@ class QueueTable:
             Column("state", "state", _state, _state_order, 7, 26, note="running first"),
             Column("name", "name", lambda r: r.lead.name, lambda r: r.lead.name.casefold(), 8, 28, drop=2, cut=True),
             Column("user", "user", lambda r: r.lead.user, lambda r: r.lead.user, 6, 14, drop=1, cut=True),
-            Column("queue", "queue", lambda r: ",".join(r.lead.partitions), lambda r: r.lead.partitions, 5, 16,
-                   drop=5, cut=True),
+            Column("queue", "queue", _queues, lambda r: sorted(r.lead.partitions), 5, 16, drop=5, cut=True),
             Column("nodes", "nodes", _nodes, node_count, 5, 5, "right", 4, down_first=True),
             Column("gpus", "gpus", _gpus, gpu_count, 4, 6, "right", 3, down_first=True),
             Column("elapsed", "elapsed", self._elapsed, _started, 7, 7, "right", 6, live=True),
@@ -59,7 +57,7 @@ class QueueTable:
             "user": lambda r: r.lead.user,
             "account": lambda r: r.lead.account,
             "queue": lambda r: " ".join(r.lead.partitions),
-            "node": lambda r: " ".join(job.hostlist for job in r.jobs if job.hostlist),
+            "node": lambda r: " ".join(name for job in r.jobs if job.hostlist for name in nodes_of(job.hostlist)),
             "reason": lambda r: " ".join(job.reason for job in r.jobs if job.reason),
             "gpu": lambda r: r.lead.gpu_type,
             "qos": lambda r: r.lead.qos,
@@ -71,7 +69,7 @@ class QueueTable:
         return "" if started is None else span(self.now() - started)
 
     def _left(self, row: QueueRow) -> Cell:
-        if row.lead.state not in _RUNS:
+        if row.lead.state not in STARTED:
             return (row.lead.limit_word and span(row.lead.limit_s), "dim") if row.lead.limit_s else ""
         ends = _ends(row)
         if ends is None:
@@ -110,15 +108,14 @@ def health(row: QueueRow) -> Health:
 
 
 def node_count(row: QueueRow) -> int | None:
-    """Nodes of the row: those held now, or what the waiting job asks for."""
-    counts = [job.node_count for job in row.jobs if job.state in _RUNS or len(row.jobs) == 1]
-    known = [number for number in counts if number is not None]
-    return sum(known) if known else None
+    """Nodes of the row: those held now, each once, or what the waiting job asks for."""
+    held = {name for job in row.jobs if job.state in HOLDING for name in nodes_of(job.hostlist)}
+    return len(held) if held else row.lead.node_count
 
 
 def gpu_count(row: QueueRow) -> int | None:
     """GPUs of the row in the same sense; None when Slurm's text does not tell them."""
-    counts = [job.gpus for job in row.jobs if job.state in _RUNS or len(row.jobs) == 1]
+    counts = [job.gpus for job in row.jobs if job.state in HOLDING or len(row.jobs) == 1]
     return sum(number or 0 for number in counts) if counts and None not in counts else None
 
 
@@ -141,7 +138,11 @@ def _state(row: QueueRow) -> Cell:
 
 
 def _state_order(row: QueueRow) -> tuple[int, float]:
-    return _ORDER.get(row.lead.state, 9), -(row.lead.started_at or row.lead.submitted_at or 0)
+    return order(row.lead.state), -(row.lead.started_at or row.lead.submitted_at or 0)
+
+
+def _queues(row: QueueRow) -> Cell:
+    return ",".join(sorted(row.lead.partitions))
 
 
 def _nodes(row: QueueRow) -> Cell:
@@ -153,11 +154,11 @@ def _gpus(row: QueueRow) -> Cell:
 
 
 def _started(row: QueueRow) -> float | None:
-    return row.lead.started_at if row.lead.state in _RUNS else None
+    return row.lead.started_at if row.lead.state in STARTED else None
 
 
 def _ends(row: QueueRow) -> float | None:
-    return row.lead.ends_at if row.lead.state in _RUNS and row.lead.limit_word != "UNLIMITED" else None
+    return row.lead.ends_at if row.lead.state in STARTED and row.lead.limit_word != "UNLIMITED" else None
 
 
 def _estimate(row: QueueRow) -> float | None:

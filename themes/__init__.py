@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ASCII",
     "DEFAULT",
+    "GROUP_TOKENS",
+    "RAMP_TOKENS",
     "STATE_TOKENS",
     "STYLESHEET",
     "THEMES",
@@ -42,11 +44,17 @@ THEMES = ("cockpit-dark", "cockpit-light", "cockpit-ansi")
 DEFAULT = THEMES[0]
 ANSI = THEMES[2]
 
+# A heatmap's steps from least to most, and the colours of jobs, which start again after the last.
+RAMP_TOKENS = tuple(f"ramp-{step}" for step in range(1, 9))
+GROUP_TOKENS = tuple(f"group-{number}" for number in range(1, 7))
+
 # What every theme file has to define, no more and no less.
 TOKENS = (
     *("ok", "warning", "critical", "drained", "unknown"),
     *("text", "dim", "bright", "accent", "header", "rule", "mark", "stale", "production", "armed"),
-    *("cursor", "cursor-blurred"),
+    *("cursor", "cursor-blurred", "cursor-cell"),
+    *RAMP_TOKENS,
+    *GROUP_TOKENS,
 )
 STATE_TOKENS: Mapping[Health, str] = MappingProxyType(
     {

@@ -21,7 +21,7 @@ WORDS: Mapping[Health, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Each sign is one cell wide; `states` has one for each of the five states."""
+    """Each sign is one cell wide, `ramp` has eight of them; `states` has one for each of the five states."""
 
     states: Mapping[Health, str]
     up: str
@@ -33,14 +33,15 @@ class Signs:
     thumb: str
     cut: str
     dot: str
+    ramp: str  # eight signs from least to most, none of which is also a state's or the dot
 
 
 def _states(text: str) -> Mapping[Health, str]:
     return MappingProxyType(dict(zip(Health, text, strict=True)))
 
 
-UNICODE = Signs(_states("●○◆▲✖"), "▲", "▼", "‹", "›", "─", "▌", "┃", "…", "·")
-ASCII = Signs(_states("*?#^x"), "^", "v", "<", ">", "-", "+", "|", "~", "-")
+UNICODE = Signs(_states("●○◆▲✖"), "▲", "▼", "‹", "›", "─", "▌", "┃", "…", "·", "▁▂▃▄▅▆▇█")
+ASCII = Signs(_states("*?#^x"), "^", "v", "<", ">", "-", "+", "|", "~", "-", "_.:=+*%@")
 
 
 def signs(app: object) -> Signs:

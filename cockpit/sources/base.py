@@ -69,13 +69,13 @@ class Pace:
 def next_wait(interval_s: float, took_s: float, failures: int, jitter: float = 0.0) -> float:
     """Seconds until the next poll begins.
 
-    Never under ten times what the last one took; after failures it doubles, too, up to a minute or the
-    interval, and never ends. `jitter` in 0..1 adds up to a fifth after failures.
+    Never under ten times what a good one took. After failures, which mostly take long because nobody answers,
+    it is never under what the last one took, doubles up to a minute or the interval, and never ends. `jitter`
+    in 0..1 adds up to a fifth after failures.
     """
-    polite = max(interval_s, POLITE_FACTOR * took_s)
     if not failures:
-        return polite
-    wait = max(interval_s * float(2 ** min(failures - 1, 10)), polite)
+        return max(interval_s, POLITE_FACTOR * took_s)
+    wait = max(interval_s * float(2 ** min(failures - 1, 10)), took_s)
     return min(wait, max(RETRY_MAX_S, interval_s)) * (1 + jitter / 5)
 
 
@@ -97,6 +97,7 @@ class Poller(Generic[T]):
         self._pace, self._clock = pace, clock
         self._wake, self._stop = threading.Event(), threading.Event()
         self._failures = 0
+        self._took_s = 0.0
         self._thread = threading.Thread(target=self._loop, name=f"source-{key.name}", daemon=True)
 
     def start(self) -> None:
@@ -138,7 +139,9 @@ class Poller(Generic[T]):
         self._failures = self._failures + 1 if fault else 0
         snapshot = Snapshot(self._clock.now(), took_s, data, fault)
         factor = self._pace.factor()
-        wait_s = next_wait(self._interval_s * factor, took_s, self._failures, random.random())  # noqa: S311
+        # One slow answer among quick ones, as after a freeze, is no reason to ask less often.
+        usual_s, self._took_s = min(took_s, self._took_s or took_s), took_s
+        wait_s = next_wait(self._interval_s * factor, usual_s, self._failures, random.random())  # noqa: S311
         return Beat(
             snapshot,
             wait_s,

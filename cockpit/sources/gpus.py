@@ -43,7 +43,7 @@ class NodeWatch:
     seen_at: float | None = None
     fault: Fault | None = None
     since: float | None = None  # steady clock: when the fault began
-    events: NodeEvents = NodeEvents()
+    events: NodeEvents = field(default_factory=NodeEvents)
 
 
 @dataclass(frozen=True, slots=True)

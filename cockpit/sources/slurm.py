@@ -121,7 +121,9 @@ class SlurmClient:
 
     def _checked(self, done: Completed, what: str) -> bytes:
         # Some failures come with exit status 0, an error text and no output: not an empty cluster.
-        if fault := complaint(done.rc, done.stdout, done.stderr, what=what):
+        if fault := complaint(
+            done.rc, done.stdout, done.stderr, what=what, took_s=done.took_s, deadline_s=READ_DEADLINE_S
+        ):
             raise FaultError(fault)
         return done.stdout
 

@@ -201,7 +201,7 @@ async def test_zoom_gives_the_table_the_whole_screen_and_back() -> None:
     async with cockpit((80, 24)) as pilot:
         await pilot.read()
         await pilot.press("z")
-        assert "nodes" in pilot.lines()[1]
+        assert "nodes 12" in pilot.lines()[2]
         assert "● queue" not in pilot.text()
         await pilot.press("z")
         assert "● queue" in pilot.text()
@@ -324,3 +324,24 @@ async def test_a_failing_source_is_never_shown_as_live() -> None:
         await pilot.read()
         assert pilot.lines()[1].count("failing") == 3
         assert "●" not in pilot.lines()[1]
+
+
+async def test_keys_of_a_burst_go_where_the_key_before_them_led() -> None:
+    async with cockpit() as pilot:
+        await pilot.read()
+        await pilot.press("4", *"/maria", "enter")
+        assert pilot.app.is_running
+        assert pilot.app.pane.filter_text == "maria"
+        await pilot.press("escape", "2", "enter", "4")
+        assert "has left the queue" not in pilot.text()
+        await pilot.press("2", "x", "4")
+        assert pilot.app.is_running
+
+
+async def test_a_long_text_hangs_under_where_it_began() -> None:
+    async with cockpit((80, 24)) as pilot:
+        await pilot.read()
+        await pilot.press("enter")
+        lines = pilot.lines()
+        began = next(i for i, line in enumerate(lines) if "Its reason was written by a program" in line)
+        assert lines[began].index("Its") == len(lines[began + 1]) - len(lines[began + 1].lstrip())

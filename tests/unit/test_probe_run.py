@@ -146,6 +146,27 @@ def test_through_local_host_and_closing_the_stream_ends_it() -> None:
     host.close()
 
 
+def beats_end_it(host: Host) -> None:
+    """Send heartbeats for longer than the probe would wait without one, then no more."""
+    argv = probe_argv(0.2, **QUIET, heartbeat=1.5)
+    reader, lines = ProbeReader(), host.stream(argv, open_deadline_s=20, stdin=probe_stdin())
+    started = last = time.monotonic()
+    for line in lines:
+        reader.feed(line)
+        if time.monotonic() - started < 3:
+            lines.write(b".")
+            last = time.monotonic()
+    assert reader.ended == "no heartbeat"
+    assert last - started > 2.5
+    assert time.monotonic() - last > 1.0
+
+
+def test_heartbeats_through_local_host() -> None:
+    host = LocalHost()
+    beats_end_it(host)
+    host.close()
+
+
 class TestThroughSshd:
     pytestmark = needs_sshd
 
@@ -172,6 +193,13 @@ class TestThroughSshd:
                     break
             assert reader.bad_lines == 0
             assert wait_for(lambda: all_gone(running), 2.0)
+        finally:
+            host.close()
+
+    def test_heartbeats_keep_it_alive_and_their_end_ends_it(self, server: Sshd) -> None:
+        host = server.host()
+        try:
+            beats_end_it(host)
         finally:
             host.close()
 

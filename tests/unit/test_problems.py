@@ -18,7 +18,8 @@ def test_a_busy_cluster_names_its_troubles_worst_first() -> None:
         (Health.WARN, "48236"),
         (Health.DRAINED, "gpu-st-p5-6"),
     ]
-    assert all(problem.next_step and problem.since for problem in found)
+    assert all(problem.next_step for problem in found)
+    assert [problem.since is not None for problem in found] == [True, False, True]  # Slurm dates nodes, not jobs
     assert "DependencyNeverSatisfied" in found[1].title
 
 
@@ -47,8 +48,9 @@ def test_the_age_of_a_problem_is_kept_while_it_lasts_and_forgotten_after() -> No
     ages, (cluster, _, _) = Ages(), still_cluster()
     cluster.read_once()
     undated = [replace(problem, since=None) for problem in cluster.problems()]
-    first = ages.dated(undated, 100.0)
-    again = ages.dated(undated, 200.0)
-    assert [p.since for p in first] == [p.since for p in again] == [100.0] * 3
-    ages.dated([], 300.0)
-    assert ages.dated(undated, 400.0)[0].since == 400
+    old, new = undated[:1], undated[1:]
+    assert [p.since for p in ages.dated(old, 100.0)] == [None]  # there at the first look: since when, nobody knows
+    assert [p.since for p in ages.dated(old + new, 200.0)] == [None, 200.0, 200.0]
+    assert [p.since for p in ages.dated(old + new, 300.0)] == [None, 200.0, 200.0]
+    ages.dated([], 400.0)
+    assert ages.dated(old, 500.0)[0].since == 500.0

@@ -1,0 +1,42 @@
+"""A cockpit that is told to end leaves the terminal as it was, and nothing of its demo behind."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_restores_the_terminal(number: signal.Signals, tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "TMPDIR": str(tmp_path)}
+    argv = [sys.executable, "-m", "cockpit", "demo"]
+    process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+    os.close(slave)
+    output = b""
+    try:
+        until = time.monotonic() + 30
+        while b"gpu-st-p5-1" not in output:
+            output += os.read(master, 65536)
+            assert time.monotonic() < until
+        process.send_signal(number)
+        try:
+            while chunk := os.read(master, 65536):
+                output += chunk
+        except OSError:
+            pass
+        assert process.wait(10) == 128 + number
+    finally:
+        if process.poll() is None:
+            process.kill()
+        os.close(master)
+    assert output.rindex(b"\x1b[?1049l") > output.rindex(b"\x1b[?1049h")  # back from the alternate screen
+    assert output.rindex(b"\x1b[?1000l") > output.rindex(b"\x1b[?1000h")  # and the mouse is the terminal's again
+    assert not list(tmp_path.glob("cockpit-demo-*"))
