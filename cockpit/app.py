@@ -100,7 +100,7 @@ class CockpitApp(App[int]):
     def _start(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
             with suppress(NotImplementedError, RuntimeError, ValueError):  # not on the main thread: as in tests
-                asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
+                asyncio.get_running_loop().add_signal_handler(number, self._told_to_end, number)
         # What start-up made lives as long as the app: a full collection over it would stall a key for 60 ms.
         gc.collect()
         gc.freeze()
@@ -109,6 +109,9 @@ class CockpitApp(App[int]):
         self.cluster.store.listen(self._heard)
         self.cluster.start()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
+
+    def _told_to_end(self, number: int) -> None:
+        self.exit(return_code=128 + number)
 
     def _heard(self, name: str) -> None:
         self.post_message(Changed())

@@ -55,6 +55,7 @@ class DetailView(VerticalScroll, can_focus=True):
         self._record: Sequence[Line] = ()
         self._record_at: float | None = None
         self._text = Content("")
+        self._copied = ""  # the same without line breaks of ours: a command must stay in one piece
 
     def compose(self) -> ComposeResult:
         yield Static(id="detail-text")
@@ -82,8 +83,9 @@ class DetailView(VerticalScroll, can_focus=True):
         name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
         stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
         self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
-        told = wrap([*lines, *self._record_title(), *self._record], (self.size.width or 120) - 3)
-        text = Content("\n").join(styled(line) for line in told)
+        told = [*lines, *self._record_title(), *self._record]
+        self._copied = "\n".join(styled(line).plain for line in told)
+        text = Content("\n").join(styled(line) for line in wrap(told, (self.size.width or 120) - 3))
         if text != self._text:
             self._text = text
             self.query_one("#detail-text", Static).update(text)
@@ -138,4 +140,4 @@ class DetailView(VerticalScroll, can_focus=True):
 
     def action_copy_text(self) -> None:
         """Ask to copy everything that stands here."""
-        self.post_message(CopyText(self._text.plain))
+        self.post_message(CopyText(self._copied))

@@ -47,6 +47,7 @@ KEYS: tuple[Key, ...] = (
         "Stop or resume reading; the last values stay, with their age.",
         "app",
     ),
+    Key("app.redraw", "ctrl+l", "redraw", "redraw", "Draw the whole screen again.", "app"),
     Key(
         "app.help",
         "question_mark,f1",

@@ -52,6 +52,10 @@ def test_python_36_never_evaluates_an_annotation_it_does_not_know() -> None:
                 annotations = [node.returns, *(arg.annotation for arg in node.args.args)]
                 odd = [one for one in annotations if one is not None and isinstance(one, (ast.Subscript, ast.BinOp))]
                 assert not odd, f"{name}: {node.name}"
+            # Those of variables are evaluated in modules and classes only.
+            if isinstance(node, (ast.Module, ast.ClassDef)):
+                variables = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+                assert all(isinstance(one.annotation, (ast.Name, ast.Constant)) for one in variables), name
 
 
 def test_the_bundle_holds_every_source_and_the_real_bindings() -> None:

@@ -61,6 +61,9 @@ class Accelerators:
         for reply in self.driver.step(now):
             self._take(now, reply)
         self.processes.step(now)
+        if self.driver.state == OK:  # also when the library has appeared after all
+            self._smi = self._neuron = None
+            self._fallback = ""
         if self.driver.state == NONE and self.driver.code in (nvml.NO_BINDINGS, nvml.NO_LIBRARY) and not self._fallback:
             self._fallback = "smi"
             self._smi = Smi(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG = 1
 _MAX_OUTPUT = 4 * 2**20
+_MAX_READS = 16
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin:/opt/aws/neuron/bin"
 
 _libc: "ctypes.CDLL | None"
@@ -55,8 +56,10 @@ class Child:
             os.setpgid(self.pid, self.pid)
 
     def read(self) -> None:
-        """Take what is there; never blocks."""
-        while not self.eof:
+        """Take what is there, at most 1 MiB; never blocks."""
+        for _ in range(_MAX_READS):
+            if self.eof:
+                return
             try:
                 chunk = os.read(self.fd, 65536)
             except BlockingIOError:

@@ -21,6 +21,8 @@ _WANTED = re.compile(
     r"|Killed process|blocked for more than|soft lockup|hard LOCKUP|hung_task|Remounting filesystem read-only"
     r"|nvme\S* .*(?:timeout|reset)|I/O error|Machine [Cc]heck|Hardware Error|neuron"
 )
+_WANTED_BYTES = re.compile(_WANTED.pattern.encode())
+_BYTES_MESSAGE = re.compile(rb'"MESSAGE" *: *\[')  # text that is no clean UTF-8
 _DENIED = ("not seeing messages", "insufficient permissions", "not permitted", "ermission denied")
 
 TYPE_CHECKING = False
@@ -103,7 +105,8 @@ class KernelLog:
 
     def _read_journal(self, child: Child) -> None:
         for line in child.lines():
-            if line.startswith(b"{"):
+            # Most lines are of no interest, and parsing them all would cost too much where the kernel chats.
+            if line.startswith(b"{") and (_WANTED_BYTES.search(line) or _BYTES_MESSAGE.search(line)):
                 self._journal_entry(line)
         if child.eof and child.reap():
             self._journal = None

@@ -1,7 +1,7 @@
 """What /proc tells of the machine itself: nothing here can hang on a driver or on a file system."""
 
 import os
-import platform
+import sys
 import time
 
 from cockpit.probe.agent.values import decode, read_file, read_text
@@ -24,14 +24,14 @@ class Node:
 
     def facts(self) -> "dict[str, object]":
         """What does not change before the next boot."""
-        uname = platform.uname()
+        uname = os.uname()
         return {
-            "host": uname.node,
+            "host": uname.nodename,
             "kernel": uname.release,
             "boot": read_text(f"{self._proc}/sys/kernel/random/boot_id"),
             "booted": self._booted_at(),
             "cpus": os.cpu_count(),
-            "py": platform.python_version(),
+            "py": sys.version.split()[0],
         }
 
     def _booted_at(self) -> "int | None":
