@@ -24,7 +24,7 @@ from textual.widgets import ContentSwitcher
 
 import themes
 from cockpit.cluster import Cluster
-from cockpit.config import ClusterConfig, ConfigError, state_dir
+from cockpit.config import ClusterConfig, ConfigError, Rules, state_dir
 from cockpit.export import export_table
 from cockpit.text import printable
 from cockpit.words import plural
@@ -295,12 +295,12 @@ def _colours() -> int | None:
     return {"standard": 16, "256": 256, "truecolor": 2**24}.get(system or "")
 
 
-def run_app(config: ClusterConfig, *, read_only: bool, seconds: float | None = None) -> int:
+def run_app(config: ClusterConfig, rules: Rules, *, read_only: bool, seconds: float | None = None) -> int:
     """Run the cockpit until the user leaves; returns the exit code. Raises ConfigError without a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     gc.disable()  # until the first paint, which a full collection would delay by a tenth
-    cluster = Cluster(config, read_only=read_only)
+    cluster = Cluster(config, rules=rules, read_only=read_only)
     app = CockpitApp(cluster, seconds=seconds)
     try:
         app.run()

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit.config import ClusterConfig, Config, ConfigError, config_path
+from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import FaultError
 from cockpit.text import printable
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
+GPU_WAIT_S = 10.0  # a probe through a head on another continent is up within that
 OK, WRONG, USAGE, UNREACHED, REFUSED = range(5)
 
 
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in (
         ("status", "counts, GPUs and problems"),
         ("nodes", "every node with its state"),
+        ("gpus", "every GPU as its node's driver tells it"),
         ("jobs", "every queue entry"),
     ):
         command = commands.add_parser(name, help=text, description=f"Print {text}.")
@@ -114,8 +116,8 @@ def _seconds(word: str) -> float:
     return seconds
 
 
-def _load(arguments: argparse.Namespace) -> ClusterConfig:
-    """The cluster that the options name; raises ConfigError."""
+def _load(arguments: argparse.Namespace) -> tuple[ClusterConfig, Rules]:
+    """The cluster that the options name, and the rules; raises ConfigError."""
     from cockpit.config_file import load_config
 
     path = arguments.config or config_path()
@@ -126,7 +128,7 @@ def _load(arguments: argparse.Namespace) -> ClusterConfig:
         raise ConfigError(f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}")
     if name not in config.clusters:
         raise ConfigError(f"{path}: no cluster named {name!r}; known: {', '.join(config.clusters)}")
-    return config.clusters[name]
+    return config.clusters[name], config.rules
 
 
 def _without_file(path: Path) -> Config:
@@ -141,15 +143,20 @@ def _without_file(path: Path) -> Config:
 def _open(arguments: argparse.Namespace) -> int:
     from cockpit.app import run_app
 
-    return run_app(_load(arguments), read_only=arguments.read_only)
+    config, rules = _load(arguments)
+    return run_app(config, rules, read_only=arguments.read_only)
 
 
 def _read(arguments: argparse.Namespace) -> int:
     from cockpit.cluster import Cluster
 
-    cluster = Cluster(_load(arguments), read_only=arguments.read_only)
+    config, rules = _load(arguments)
+    with_gpus = arguments.command in ("status", "gpus")
+    cluster = Cluster(config, rules=rules, read_only=arguments.read_only, watch_gpus=with_gpus)
     try:
         cluster.read_once()
+        if with_gpus and cluster.view.nodes is not None:
+            cluster.wait_for_gpus(GPU_WAIT_S)
         return _print_read(cluster, arguments.command, as_json=arguments.json)
     finally:
         cluster.stop()
@@ -171,7 +178,7 @@ def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
 def exit_code(cluster: Cluster, command: str) -> int:
     """3 when what was asked for could not be read at all; 1 when `status` found a problem; else 0."""
     view = cluster.view
-    missing = {"nodes": view.nodes is None, "jobs": view.queue is None}
+    missing = {"nodes": view.nodes is None, "gpus": view.nodes is None, "jobs": view.queue is None}
     if missing.get(command, view.nodes is None or view.queue is None):
         for state in cluster.store.states():
             if state.error is not None:
@@ -195,7 +202,7 @@ def _demo(arguments: argparse.Namespace) -> int:
             return _headless(cluster, 5.0 if arguments.seconds is None else arguments.seconds)
         from cockpit.app import run_app
 
-        return run_app(cluster, read_only=arguments.read_only, seconds=arguments.seconds)
+        return run_app(cluster, config.rules, read_only=arguments.read_only, seconds=arguments.seconds)
     finally:
         demo.stop()
 

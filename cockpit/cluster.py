@@ -7,25 +7,33 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cockpit import joins, problems
 from cockpit.clock import SYSTEM_CLOCK, Clock
-from cockpit.config import ClusterConfig
+from cockpit.config import ClusterConfig, Rules
+from cockpit.fleet import FleetJoin, GpuRow
 from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
+from cockpit.gpu_problems import Fleet, of_fleet
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.kinds import Kind, find_kind, kind_named
 from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSite
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
+from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.store import Store
+
+if TYPE_CHECKING:
+    from cockpit.hosts.pool import NodePool
 
 T = TypeVar("T")
 
 SITE_INTERVAL_S = 300.0
+_WITHOUT_MACHINE = ("powered_down", "powering_down", "powering_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class View:
     site: SlurmSite | None = None
     jobs_of_node: Mapping[str, tuple[Job, ...]] = field(default_factory=dict)
     gpus: joins.GpuCounts = field(default_factory=joins.GpuCounts)
+    fleet: FleetReading | None = None
+    gpu_rows: tuple[GpuRow, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -47,29 +57,53 @@ class Cluster:
         self,
         config: ClusterConfig,
         *,
+        rules: Rules | None = None,
         read_only: bool = False,
         clock: Clock = SYSTEM_CLOCK,
         head: Host | None = None,
+        watch_gpus: bool = True,
     ) -> None:
-        self.config, self.clock = config, clock
+        self.config, self.clock, self.rules = config, clock, rules or Rules()
         self.read_only = read_only or config.read_only
         self.store = Store(clock)
         self.pace = Pace(clock)
         self.head: Host = head or open_host(config.head, ssh_config=config.ssh_config)
         self.slurm = SlurmClient(self.head, clock)
+        self.streams = FleetStreams(
+            self._open_nodes,
+            self._gpu_targets,
+            most=config.nodes.max,
+            interval_s=config.refresh.gpus,
+            clock=clock,
+        )
         self.view = View()
+        self._fleet_join = FleetJoin(self.rules)
+        self._settled = problems.Settled()
         self._ages = problems.Ages()
         self._view_lock = threading.Lock()
-        self._pollers = self._make_pollers()
+        self._pollers = self._slurm_pollers()
+        if watch_gpus:
+            self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus),)
         self.store.listen(self._join)
 
-    def _make_pollers(self) -> tuple[Poller[Any], ...]:
+    def _slurm_pollers(self) -> tuple[Poller[Any], ...]:
         reads, every_s = SlurmReads(self.slurm), self.config.refresh.slurm
         return (
             self._poller(NODES, reads.nodes, every_s),
             self._poller(QUEUE, reads.queue, every_s),
             self._poller(SITE, reads.site, SITE_INTERVAL_S),
         )
+
+    def _open_nodes(self) -> NodePool:
+        from cockpit.hosts.pool import NodePool
+
+        return NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
+
+    def _gpu_targets(self) -> Iterable[Target]:
+        """Nodes with GPUs that have a machine behind them; Slurm gives a powered-down one no address."""
+        for node in self.view.nodes or ():
+            if node.gpus_total and node.address and not node.state.has(*_WITHOUT_MACHINE):
+                yield Target(node.name, node.address)
 
     def _poller(self, key: SourceKey[T], read: Callable[[], T], interval_s: float) -> Poller[T]:
         self.store.declare(key, interval_s)
@@ -96,8 +130,18 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
-            found = self._ages.dated(problems.of_slurm(self.store, self._head_ahead_s()), self.clock.now())
-            self.view = replace(view, problems=found)
+            fleet = self.store.state(GPUS).data
+            rows = self._fleet_join.rows(fleet, view.nodes or (), view.jobs_of_node)
+            view = replace(view, fleet=fleet, gpu_rows=rows)
+            self.view = replace(view, problems=self._problems(view))
+
+    def _problems(self, view: View) -> tuple[Problem, ...]:
+        steady, found = self.clock.steady(), list(problems.of_slurm(self.store, self._head_ahead_s()))
+        if view.fleet is not None:
+            nodes = {node.name: node for node in view.nodes or ()}
+            fleet = Fleet(view.gpu_rows, view.fleet, nodes, self.streams.history, self.rules, steady)
+            found += self._settled.held(of_fleet(fleet), steady)
+        return problems.ranked(self._ages.dated(found, self.clock.now()))
 
     def _with_nodes(self, view: View) -> View:
         reading = self.store.state(NODES).data
@@ -140,11 +184,13 @@ class Cluster:
         """End the pollers and close every connection; waits for nothing."""
         for poller in self._pollers:
             poller.stop()
+        self.streams.close()
         self.head.close()
 
     def refresh(self) -> None:
         """Poll every source now, whatever its pace or the head's back-off."""
         retry_now(self.head)
+        self.streams.retry_now()
         for poller in self._pollers:
             poller.poke()
 
@@ -155,6 +201,17 @@ class Cluster:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def wait_for_gpus(self, deadline_s: float) -> None:
+        """Collect until every watched node has told something or failed, or the time is up."""
+        until = self.clock.steady() + deadline_s
+        poller = next(poller for poller in self._pollers if poller.key is GPUS)
+        while self.clock.steady() < until:
+            poller.poll_once()
+            watches = self.view.fleet.nodes.values() if self.view.fleet else ()
+            if all(watch.reading or watch.fault for watch in watches):
+                return
+            time.sleep(0.2)
 
     def trusts(self, source: SourceKey[Any]) -> bool:
         """True while the data of a source are live."""

@@ -6,14 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from cockpit.formats.hostlist import fold
+from cockpit.formats.hostlist import brief, fold
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import reason_applies
 from cockpit.models import FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
-_SUBJECT_MAX = 36
 _GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
@@ -39,6 +38,21 @@ def of_sources(store: Store) -> tuple[Problem, ...]:
 def ranked(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Worst first; among equals the one that lasts longest."""
     return tuple(sorted(problems, key=lambda p: (-_RANK[p.health], p.since or float("inf"), p.key)))
+
+
+class Settled:
+    """Holds a problem for a while after it is gone, so that one that comes and goes does not flap."""
+
+    def __init__(self, hold_s: float = 20.0) -> None:
+        self._hold_s = hold_s
+        self._seen: dict[str, tuple[float, Problem]] = {}
+
+    def held(self, problems: Iterable[Problem], steady: float) -> tuple[Problem, ...]:
+        """The problems there are, and those that were there until a moment ago."""
+        for problem in problems:
+            self._seen[problem.key] = (steady, problem)
+        self._seen = {key: seen for key, seen in self._seen.items() if steady - seen[0] <= self._hold_s}
+        return tuple(problem for _, problem in self._seen.values())
 
 
 class Ages:
@@ -101,18 +115,13 @@ def _node_problems(reading: NodesReading | None, head_ahead_s: float) -> Iterato
         yield Problem(
             key=f"node:{word}:{reason}",
             health=health,
-            subject=_few([node.name for node in nodes]),
+            subject=brief([node.name for node in nodes]),
             title=f"{word}: {reason}" if reason else word,
             next_step=f"enter on {nodes[0].name}: why it is in this state and what to do",
             evidence=_evidence(nodes, reason),
             since=min(stamps) if stamps else None,
             count=len(nodes),
         )
-
-
-def _few(names: list[str]) -> str:
-    folded = fold(names)
-    return folded if len(folded) <= _SUBJECT_MAX else f"{names[0]} and {len(names) - 1} more"
 
 
 def _evidence(nodes: list[Node], reason: str) -> str:

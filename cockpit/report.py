@@ -8,10 +8,18 @@ from typing import Any
 
 from cockpit import joins
 from cockpit.cluster import Cluster, View
+from cockpit.fleet import GpuRow, watch_freshness
+from cockpit.gpu_models import NOT_READ, GpuProcess, Missing, known
 from cockpit.models import Job, Node, Problem, QueueRow
+from cockpit.sources.gpus import NodeWatch
 from cockpit.store import SourceState
 
 SCHEMA = 1
+_GPU_VALUES = (
+    "util_pct", "mem_util_pct", "mem_used_mib", "temp_c", "hbm_temp_c", "power_w", "power_limit_w", "sm_clock_mhz",
+    "ecc_corrected", "ecc_uncorrected", "remap_pending", "remap_failed", "nvlinks_down", "nvlinks", "pcie_gen",
+    "pcie_width", "recovery_action",
+)  # fmt: skip
 
 
 def iso(epoch: float | None) -> str | None:
@@ -105,3 +113,64 @@ def job_record(job: Job) -> dict[str, Any]:
 def queue_record(row: QueueRow) -> dict[str, Any]:
     """One line of the queue pane as JSON: the job that stands for it, and the tally of an array."""
     return job_record(row.lead) | {"key": row.key, "tally": dict(row.tally)}
+
+
+def gpus(cluster: Cluster) -> dict[str, Any]:
+    """Every GPU with its readings; a value that is not there is null, and `missing` says why."""
+    steady = cluster.clock.steady()
+    rows = [gpu_record(row, steady) for row in cluster.view.gpu_rows]
+    watches = cluster.view.fleet.nodes.values() if cluster.view.fleet else ()
+    return envelope(cluster) | {"gpus": rows, "nodes": [_watch_record(watch, steady) for watch in watches]}
+
+
+def gpu_record(row: GpuRow, steady: float) -> dict[str, Any]:
+    """One GPU as JSON."""
+    sample = row.sample
+    values = {name: getattr(sample, name) for name in _GPU_VALUES} if sample else dict.fromkeys(_GPU_VALUES, NOT_READ)
+    return {
+        "node": row.node,
+        "slot": row.slot,
+        "uuid": sample.gpu.uuid if sample else None,
+        "pci": sample.gpu.pci if sample else None,
+        "name": sample.gpu.name if sample else None,
+        "health": row.health.value,
+        "freshness": watch_freshness(row.watch, steady).value,
+        "allocated": row.allocated,
+        "job": row.job.label if row.job else None,
+        "lost": sample.lost.why if sample and sample.lost else None,
+        **{name: known(value) for name, value in values.items()},
+        "missing": {name: _why(value) for name, value in values.items() if isinstance(value, Missing)},
+        "throttle": list(sample.throttle) if sample else [],
+        "findings": [asdict(finding) | {"health": finding.health.value} for finding in row.findings],
+        "processes": [_process(process) for process in row.processes],
+    }
+
+
+def _process(process: GpuProcess) -> dict[str, Any]:
+    return {
+        "pid": process.pid,
+        "user": process.user or None,
+        "command": process.command or None,
+        "mem_mib": known(process.mem_mib),
+        "job_id": process.job_id,
+        "rank": known(process.rank),
+    }
+
+
+def _why(value: Missing) -> str:
+    return f"{value.kind.value}: {value.why}" if value.why else value.kind.value
+
+
+def _watch_record(watch: NodeWatch, steady: float) -> dict[str, Any]:
+    reading = watch.reading
+    return {
+        "node": watch.node,
+        "freshness": watch_freshness(watch, steady).value,
+        "age_s": None if watch.seen_at is None else round(steady - watch.seen_at, 1),
+        "error": None if watch.fault is None else asdict(watch.fault) | {"kind": watch.fault.kind.value},
+        "driver": reading.driver.state.value if reading else None,
+        "driver_version": (reading.driver.version or None) if reading else None,
+        "load": reading.load[0] if reading and reading.load else None,
+        "not_read": dict(reading.not_read) if reading else {},
+        "mounts": [asdict(mount) for mount in reading.mounts] if reading else [],
+    }

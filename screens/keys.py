@@ -27,6 +27,7 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", footer=("grid", "text"), first=True),
+    Key("pane.gpus", "3", "pane('gpus')", "gpus", "Show the GPUs.", "app", footer=("grid", "text"), first=True),
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", footer=("grid", "text"), first=True),
     Key(
         "app.problems",

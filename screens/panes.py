@@ -5,8 +5,10 @@ from __future__ import annotations
 from cockpit import report
 from cockpit.cluster import Cluster
 from cockpit.formats.hostlist import fold
+from cockpit.sources.gpus import GPUS
 from cockpit.sources.slurm import NODES, QUEUE
 from screens import queue_table
+from screens.gpu_table import GpuTable
 from screens.node_table import NodeTable
 from screens.pane_spec import PaneSpec
 from screens.queue_table import QueueTable
@@ -15,6 +17,7 @@ from screens.queue_table import QueueTable
 def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
     """Every table pane of a cluster, in the order of their keys."""
     nodes = NodeTable(lambda: cluster.view, cluster.head_now, cluster.origin, lambda: cluster.trusts(QUEUE))
+    gpus = GpuTable(cluster.clock.steady)
     queue = QueueTable(cluster.head_now)
     return (
         PaneSpec(
@@ -29,6 +32,19 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             copied=fold,
             empty=lambda view: "Slurm names no nodes",
             joined=lambda view: view.jobs_of_node,
+            sort="state",
+        ),
+        PaneSpec(
+            id="gpus",
+            source=GPUS,
+            rows=lambda view: view.gpu_rows if view.fleet else None,
+            key=lambda row: row.key,
+            health=lambda row: row.health,
+            columns=gpus.columns(),
+            fields=gpus.fields(),
+            record=lambda row: report.gpu_record(row, cluster.clock.steady()),
+            copied=lambda keys: ",".join(keys),
+            empty=lambda view: "no node that is up has a GPU",
             sort="state",
         ),
         PaneSpec(

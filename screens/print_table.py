@@ -20,7 +20,7 @@ def lines(cluster: Cluster, command: str) -> list[str]:
     told = [f"! {state.error.line()}" for state in cluster.store.states() if state.error]
     if command == "status":
         return told + _status(cluster)
-    spec = {spec.id: spec for spec in pane_specs(cluster)}[{"nodes": "nodes", "jobs": "queue"}[command]]
+    spec = {spec.id: spec for spec in pane_specs(cluster)}[{"nodes": "nodes", "gpus": "gpus", "jobs": "queue"}[command]]
     rows = spec.rows(cluster.view)
     if rows is None:
         return told

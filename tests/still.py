@@ -81,4 +81,4 @@ def still_cluster(config: ClusterConfig | None = None, **simulation: Any) -> tup
     """A cluster with nothing read yet, its head, and its clock."""
     clock = StillClock()
     head = StillHost(Simulation(clock=clock.now, **simulation))
-    return Cluster(config or ClusterConfig("still"), clock=clock, head=head), head, clock
+    return Cluster(config or ClusterConfig("still"), clock=clock, head=head, watch_gpus=False), head, clock

@@ -179,3 +179,10 @@ def _batches(ranges: list[str]) -> Iterator[list[str]]:
         room -= size
     if batch:
         yield batch
+
+
+def brief(names: Iterable[str], width: int = 36) -> str:
+    """The folded names, or the first of them and how many more when that is longer than `width`."""
+    listed = list(names)
+    folded = fold(listed)
+    return folded if len(folded) <= width else f"{listed[0]} and {len(listed) - 1} more"

@@ -24,17 +24,20 @@ from cockpit.sources.base import SourceKey
 from tests.bench.heartbeat import PERIOD_S, heartbeat
 
 LOOK_AFTER_S = 0.025  # a loop that has not woken by then is looked at while it is busy
+_WAITS = ("wait", "select", "recv", "get", "_recv_until")
 _OURS = ("/cockpit/", "/screens/", "/themes/", "/actions/")
 
 Tell = Callable[..., None]
 
 
 class Watcher:
-    """Finds out what the event loop's thread does while it is late: a second thread looks at its stack."""
+    """Finds out what the threads do while the event loop is late: one more thread looks at their stacks.
+
+    A thread that keeps all others from running, as in a long sort, is seen right after that, at the same line.
+    """
 
     def __init__(self) -> None:
         self._waiting_since = time.monotonic()
-        self._main = threading.get_ident()
         self.place = ""
         threading.Thread(target=self._watch, name="bench-watcher", daemon=True).start()
 
@@ -44,20 +47,27 @@ class Watcher:
 
     def _watch(self) -> None:
         while True:
+            before = time.monotonic()
             time.sleep(PERIOD_S)
-            if not self.place and time.monotonic() - self._waiting_since > PERIOD_S + LOOK_AFTER_S:
-                self.place = place_of(sys._current_frames().get(self._main))
+            latest = min(before, self._waiting_since)
+            if not self.place and time.monotonic() - latest > PERIOD_S + LOOK_AFTER_S:
+                me = threading.get_ident()
+                frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
+                self.place = " | ".join(filter(None, map(place_of, frames)))
 
 
-def place_of(frame: FrameType | None) -> str:
-    """The innermost function of the cockpit on a stack, and the innermost of all."""
-    names = []
-    while frame is not None:
-        code = frame.f_code
-        names.append((code.co_filename, f"{Path(code.co_filename).name}:{code.co_name}"))
-        frame = frame.f_back
+def place_of(frame: FrameType) -> str:
+    """The innermost function on a stack, and the innermost of the cockpit; "" for a thread that waits."""
+    names: list[tuple[str, str]] = []
+    at: FrameType | None = frame
+    while at is not None:
+        code = at.f_code
+        names.append((code.co_filename, f"{Path(code.co_filename).name}:{code.co_name}:{at.f_lineno}"))
+        at = at.f_back
+    if frame.f_code.co_name in _WAITS:
+        return ""
     ours = next((name for path, name in names if any(part in path for part in _OURS)), "")
-    return " < ".join(filter(None, (names[0][1], ours))) if names else ""
+    return " < ".join(dict.fromkeys(filter(None, (names[0][1], ours))))
 
 
 class WatchedApp(CockpitApp):

@@ -16,7 +16,7 @@ _OTHERS = ("sinfo", "scontrol", "sbatch")
 _SCRIPT = """#!/bin/sh
 end=$(printf '\\036')
 case "$*" in
-*-O*) exec sed "s/$end\$/$end${{*##*$end}}/" {folder}/queue.$(($(date +%s) / 4 % 2)) ;;
+*-O*) exec sed "s/$end\\$/$end${{*##*$end}}/" {folder}/queue.$(($(date +%s) / 4 % 2)) ;;
 *) exec {squeue} "$@" ;;
 esac
 """

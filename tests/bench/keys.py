@@ -19,7 +19,7 @@ from tests.bench.stats import median, percentile, share_over
 from tests.bench.targets import Target
 
 STALL_S = 0.05
-WALK = 12  # lines down, then up again
+WALK = 4  # lines down, then up again: a small queue folds to few lines
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.12
 # Everything a person may ask of a table with one key, and a filter typed.
 _WORK = (*"!!><>>II", "w", "w", "G", "g", *"/llama", "\r", "\x1b", "/", *"state:r", "\x1b", " ", "U")
