@@ -24,12 +24,17 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeAccess:
-    """How compute nodes are reached: `via` is head or direct; `max` is the most nodes dialled at once."""
+    """How compute nodes are reached: `via` is head or direct; `max` is the most nodes dialled at once.
+
+    `host_keys` is strict (known_hosts only) or head: a node that known_hosts lacks is trusted when it is first
+    seen through the head, and must keep its key while the cockpit runs.
+    """
 
     via: str = "head"
     user: str | None = None
     port: int = 22
     max: int = 256
+    host_keys: str = "strict"
 
 
 @dataclass(frozen=True, slots=True)

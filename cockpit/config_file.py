@@ -202,6 +202,7 @@ _CLUSTER: dict[str, Reader] = {
             "user": _scalar,
             "port": _whole(1, 65535),
             "max": _whole(1, 100_000),
+            "host_keys": _one_of("strict", "head"),
         }
     ),
     "region": _scalar,

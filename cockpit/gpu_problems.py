@@ -12,7 +12,7 @@ from cockpit.fleet import GpuRow, watch_freshness
 from cockpit.formats.hostlist import brief, fold
 from cockpit.gpu_models import DriverState, NodeReading, known
 from cockpit.gpu_rules import Finding
-from cockpit.models import Freshness, Health, Job, Node, Problem
+from cockpit.models import FaultKind, Freshness, Health, Job, Node, Problem
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import FleetReading, NodeWatch
 
@@ -239,27 +239,37 @@ def _how_full(used: float | None, available: float | None, inodes_used: float | 
     return ""
 
 
+_FAULT_WORDS = {
+    FaultKind.HOST_KEY: "its host key is not accepted",
+    FaultKind.AUTH: "the login is refused",
+    FaultKind.UNREACHABLE: "not reached",
+    FaultKind.TIMEOUT: "no answer in time",
+}
+
+
 def _probes(fleet: Fleet) -> Iterator[Problem]:
-    """Nodes nobody hears from, those with the same cause as one."""
-    alike: dict[tuple[str, str], list[NodeWatch]] = defaultdict(list)
+    """Nodes nobody hears from, those with the same kind of fault as one."""
+    alike: dict[str, list[NodeWatch]] = defaultdict(list)
     for watch in fleet.reading.nodes.values():
         freshness = watch_freshness(watch, fleet.steady)
         if freshness is Freshness.LIVE or (watch.fault is None and watch.seen_at is None):
             continue
-        why, step = (watch.fault.why, watch.fault.next_step) if watch.fault else ("its probe has fallen silent", "")
-        alike[why, step].append(watch)
-    for (why, step), watches in alike.items():
+        fault = watch.fault
+        words = _FAULT_WORDS.get(fault.kind, fault.why) if fault else "its probe has fallen silent"
+        alike[words].append(watch)
+    for words, watches in alike.items():
+        fault = watches[0].fault
         yield Problem(
-            key=f"probe:{why}",
+            key=f"probe:{words}",
             health=Health.WARN,
-            subject=brief([watch.node for watch in watches]),
-            title=f"GPU readings missing or old: {why}",
-            next_step=step,
-            evidence=fold(watch.node for watch in watches),
+            subject=brief(watch.node for watch in watches),
+            title=f"no fresh GPU readings: {words}",
+            next_step=fault.next_step if fault else "",
+            evidence="; ".join(f"{watch.node}: {watch.fault.why}" for watch in watches[:8] if watch.fault),
             count=len(watches),
         )
     if fleet.reading.left_out:
         names = fold(fleet.reading.left_out)
         step = "raise `nodes.max` in the config, or read the GPUs from a Prometheus"
         title = f"{len(fleet.reading.left_out)} nodes are not watched: `nodes.max` is reached"
-        yield Problem("probe:left_out", Health.WARN, brief(list(fleet.reading.left_out)), title, step, names)
+        yield Problem("probe:left_out", Health.WARN, brief(fleet.reading.left_out), title, step, names)

@@ -6,6 +6,7 @@ import base64
 import os
 import shlex
 import shutil
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,24 @@ _RSA_ALGORITHMS = ("rsa-sha2-512", "rsa-sha2-256")
 def algorithms(key_type: str) -> tuple[str, ...]:
     """Signature algorithms of a key type; RSA keys sign with SHA-2 only."""
     return _RSA_ALGORITHMS if key_type == "ssh-rsa" else (key_type,)
+
+
+class Pins:
+    """Keys of machines that were trusted at first sight, by the name they were asked for."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def holds(self, name: str, blob: bytes) -> bool:
+        """True for the key that was seen first, which the first one asked about is."""
+        with self._lock:
+            return self._keys.setdefault(name, blob) == blob
+
+    def forget(self, name: str) -> None:
+        """The next machine of that name may have another key."""
+        with self._lock:
+            self._keys.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +84,12 @@ class HostKeyCheck:
             raise self._changed(key_type, blob, clash)
         if any(self._holds(name, blob, []) for name in self._fallback):
             return
-        raise self._unknown(key_type, blob, others)
+        pins = self.target.pins
+        if pins is None:
+            raise self._unknown(key_type, blob, others)
+        if not pins.holds(self.target.alias, blob):
+            why = f"it showed another key before; now {key_type} {fingerprint(blob)}"
+            raise self._fault(why, "was the node replaced? if so it is trusted anew once Slurm has powered it down")
 
     def _holds(self, name: str, blob: bytes, others: list[KnownKey]) -> bool:
         """True when `name` is known by this key; its other keys go to `others`. Raises when revoked."""

@@ -13,6 +13,7 @@ from cockpit.addresses import Written
 from cockpit.config import NodeAccess
 from cockpit.hosts.base import Host
 from cockpit.hosts.dial import Limits
+from cockpit.hosts.host_keys import Pins
 from cockpit.hosts.jump import ThroughHost
 from cockpit.hosts.ssh import SshHost, config_route, with_via
 from cockpit.hosts.ssh_target import SshTarget, check_name, resolve
@@ -28,7 +29,8 @@ class NodePool:
     """Nodes by name or address, connected when first used; with too many, the longest unused is given up.
 
     With `via: head` they are reached through the head by direct-tcpip, otherwise as the ssh config says.
-    Their host keys are checked as strictly as the head's, under the name or address they are asked for.
+    Their host keys are checked as strictly as the head's, unless `host_keys: head` says that a node may be
+    trusted when it is first seen: it then must show the same key for as long as the pool lives.
     """
 
     def __init__(
@@ -40,49 +42,56 @@ class NodePool:
         self._lock = threading.Lock()
         self._nodes: OrderedDict[str, SshHost] = OrderedDict()
         self._closed = False
+        self._pins = Pins() if access.host_keys == "head" else None
 
-    def node(self, address: str) -> Host:
+    def node(self, name: str, address: str = "") -> Host:
         """The node, not connected yet or still connected. Never blocks.
 
-        Raises FaultError for a name that no host can have, and FAILED when `nodes.max` others are in use.
+        The ssh config is asked for `name`; where it has no HostName for it, `address` is connected to. Raises
+        FaultError for a name that no host can have, and FAILED when `nodes.max` others are in use.
         """
-        check_name(address)
+        check_name(name)
+        if address:
+            check_name(address)
         with self._lock:
             if self._closed:
                 why = "this connection was closed by the cockpit"
-                raise FaultError(Fault(FaultKind.UNREACHABLE, f"node {printable(address)}", why))
-            host = self._nodes.get(address)
+                raise FaultError(Fault(FaultKind.UNREACHABLE, f"node {printable(name)}", why))
+            host = self._nodes.get(name)
             if host is None:
-                self._make_room(address)
-                host = self._nodes[address] = self._new(address)
-            self._nodes.move_to_end(address)
+                self._make_room(name)
+                host = self._nodes[name] = self._new(name, address)
+            self._nodes.move_to_end(name)
             return host
 
-    def _make_room(self, address: str) -> None:
+    def _make_room(self, wanted: str) -> None:
         """Give up the longest unused. One in use is never taken from under its stream."""
         while len(self._nodes) >= self._access.max:
             idle = next((name for name, host in self._nodes.items() if not host.busy), None)
             if idle is None:
                 why = f"{len(self._nodes)} nodes are connected and in use already"
                 step = "raise `nodes.max` in the config, or let a Prometheus source read the nodes"
-                raise FaultError(Fault(FaultKind.FAILED, f"node {printable(address)}", why, step))
+                raise FaultError(Fault(FaultKind.FAILED, f"node {printable(wanted)}", why, step))
             self._nodes.pop(idle).close()
 
-    def _new(self, address: str) -> SshHost:
+    def _new(self, name: str, address: str) -> SshHost:
         through_head = self._access.via == "head"
         route = ThroughHost(self._head) if through_head else config_route(self._ssh_config, self._limits)
         return SshHost(
-            address,
-            lambda: self._resolve(address),
+            name,
+            lambda: self._resolve(name, address),
             route,
             limits=self._limits,
             dial_slots=self._slots,
             drop_retries=_DROP_RETRIES,
         )
 
-    def _resolve(self, address: str) -> SshTarget:
+    def _resolve(self, name: str, address: str) -> SshTarget:
         access = self._access
-        target = resolve(Written(address, access.user, access.port), ssh_config=self._ssh_config)
+        target = resolve(Written(name, access.user, access.port), ssh_config=self._ssh_config)
+        if address and target.hostname.lower() == name.lower():
+            target = replace(target, hostname=address)
+        target = replace(target, pins=self._pins)
         if access.via != "head":
             return target
         find: Callable[[], SshTarget | None] | None = getattr(self._head, "target", None)
@@ -94,10 +103,12 @@ class NodePool:
             target = replace(target, user=head.user)
         return with_via(target, self._head.name)
 
-    def forget(self, address: str) -> None:
-        """Give up the connection to one node, which may come back as another machine."""
+    def forget(self, name: str) -> None:
+        """Give up the connection to one node, which may come back as another machine with another key."""
         with self._lock:
-            host = self._nodes.pop(address, None)
+            host = self._nodes.pop(name, None)
+        if self._pins is not None:
+            self._pins.forget(name)
         if host is not None:
             host.close()
 

@@ -15,11 +15,15 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cockpit.addresses import Written, refuse_odd_name, take_apart
 from cockpit.hosts.local import LocalHost
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
+
+if TYPE_CHECKING:
+    from cockpit.hosts.host_keys import Pins
 
 RESOLVE_DEADLINE_S = 10.0
 CONNECT_TIMEOUT_S = 10.0
@@ -52,6 +56,7 @@ class SshTarget:
     host_key_alias: str | None = None
     config_file: Path | None = None
     via: str | None = None  # the host a pool reaches this one through, for commands we print
+    pins: Pins | None = None  # where a key that known_hosts lacks is trusted at first sight
 
     @property
     def address(self) -> str:

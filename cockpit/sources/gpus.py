@@ -60,8 +60,8 @@ GPUS: SourceKey[FleetReading] = SourceKey("gpus")
 class Nodes(Protocol):
     """What reaches nodes by address (hosts.pool.NodePool)."""
 
-    def node(self, address: str) -> Host: ...
-    def forget(self, address: str) -> None: ...
+    def node(self, name: str, address: str = "") -> Host: ...
+    def forget(self, name: str) -> None: ...
     def close(self) -> None: ...
 
 
@@ -148,7 +148,7 @@ class _NodeStream:
         self._wake.set()
         if self._stream is not None:
             self._stream.close()
-        self._nodes.forget(self.target.address)
+        self._nodes.forget(self.target.node)
 
     def wake(self) -> None:
         self._wake.set()
@@ -168,7 +168,7 @@ class _NodeStream:
             try:
                 self._broken(self._read())
             except FaultError as error:
-                self._broken(error.fault)
+                self._broken(_with_remedy(error.fault))
             except Exception as error:  # one node's nonsense must not end its thread in silence
                 self._broken(unexpected(f"the probe on {self.target.node}", error))
             lasted_s = self._clock.steady() - began
@@ -181,7 +181,7 @@ class _NodeStream:
         """Read until the stream ends; returns why it did, raises FaultError when it could not be opened."""
         heard: list[bytes] = []
         self._line_at = self._clock.steady()
-        stream = self._stream = self._nodes.node(self.target.address).stream(
+        stream = self._stream = self._nodes.node(self.target.node, self.target.address).stream(
             probe_argv(self._interval_s, heartbeat=max(15.0, 4 * self._interval_s)),
             open_deadline_s=OPEN_DEADLINE_S,
             stdin=probe_stdin(),
@@ -212,6 +212,14 @@ class _NodeStream:
         watch = self._watch
         since = watch.since if watch.fault is not None else self._clock.steady()
         self._watch = replace(watch, fault=fault, since=since)
+
+
+def _with_remedy(fault: Fault) -> Fault:
+    """Nodes of a cluster that scales come and go with keys that nobody has accepted: there is a way for that."""
+    if fault.kind is not FaultKind.HOST_KEY:
+        return fault
+    step = "`nodes: {host_keys: head}` in the config trusts a node when it is first seen through the head; or "
+    return replace(fault, next_step=step + fault.next_step)
 
 
 def _ended(node: str, reader: ProbeReader, stderr: bytes) -> Fault:
