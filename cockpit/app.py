@@ -300,6 +300,7 @@ def run_app(config: ClusterConfig, rules: Rules, *, read_only: bool, seconds: fl
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     gc.disable()  # until the first paint, which a full collection would delay by a tenth
+    sys.setswitchinterval(0.001)  # the default lets a key wait 5 ms for each thread that reads an answer
     cluster = Cluster(config, rules=rules, read_only=read_only)
     app = CockpitApp(cluster, seconds=seconds)
     try:

@@ -83,7 +83,7 @@ class Cluster:
         self._view_lock = threading.Lock()
         self._pollers = self._slurm_pollers()
         if watch_gpus:
-            self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus),)
+            self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
         self.store.listen(self._join)
 
     def _slurm_pollers(self) -> tuple[Poller[Any], ...]:

@@ -45,6 +45,27 @@ class GpuRow:
         return Health.OK if self.sample is not None else Health.UNKNOWN
 
 
+def gpu_freshness(row: GpuRow, steady: float) -> Freshness:
+    """The same for one GPU: a node whose driver hangs still tells, but nothing new of its GPUs."""
+    freshness = watch_freshness(row.watch, steady)
+    if freshness is not Freshness.LIVE or row.sample is None or row.watch is None or row.watch.reading is None:
+        return freshness
+    behind_s = row.watch.reading.taken_at - (row.sample.taken_at or 0.0)
+    if row.sample.lost is not None or behind_s <= LIVE_S:
+        return Freshness.LIVE
+    return Freshness.LOST if behind_s > LOST_S else Freshness.STALE
+
+
+def gpu_age_s(row: GpuRow, steady: float) -> float | None:
+    """Seconds since this GPU's readings were taken; None when there never were any."""
+    watch = row.watch
+    if watch is None or watch.seen_at is None or watch.reading is None or row.sample is None:
+        return None
+    if row.sample.taken_at is None:
+        return None
+    return steady - watch.seen_at + max(0.0, watch.reading.taken_at - row.sample.taken_at)
+
+
 def watch_freshness(watch: NodeWatch | None, steady: float) -> Freshness:
     """How far a node's readings may be trusted by their age."""
     if watch is None or watch.seen_at is None:

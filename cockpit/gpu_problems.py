@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from cockpit.config import Rules
-from cockpit.fleet import GpuRow, watch_freshness
+from cockpit.fleet import GpuRow, gpu_freshness, watch_freshness
 from cockpit.formats.hostlist import brief, fold
 from cockpit.gpu_models import DriverState, NodeReading, known
 from cockpit.gpu_rules import Finding
@@ -39,7 +39,7 @@ class Fleet:
 
 def of_fleet(fleet: Fleet) -> Iterator[Problem]:
     """Every problem of GPUs, probes, drivers and file systems, in no order."""
-    fresh = [row for row in fleet.rows if watch_freshness(row.watch, fleet.steady) is Freshness.LIVE]
+    fresh = [row for row in fleet.rows if gpu_freshness(row, fleet.steady) is Freshness.LIVE]
     yield from _gpu_findings(fleet.rows)
     yield from _job_use(fresh, fleet)
     yield from _without_job(fresh)

@@ -8,7 +8,7 @@ from typing import Any
 
 from cockpit import joins
 from cockpit.cluster import Cluster, View
-from cockpit.fleet import GpuRow, watch_freshness
+from cockpit.fleet import GpuRow, gpu_freshness, watch_freshness
 from cockpit.gpu_models import NOT_READ, GpuProcess, Missing, known
 from cockpit.models import Job, Node, Problem, QueueRow
 from cockpit.sources.gpus import NodeWatch
@@ -134,7 +134,7 @@ def gpu_record(row: GpuRow, steady: float) -> dict[str, Any]:
         "pci": sample.gpu.pci if sample else None,
         "name": sample.gpu.name if sample else None,
         "health": row.health.value,
-        "freshness": watch_freshness(row.watch, steady).value,
+        "freshness": gpu_freshness(row, steady).value,
         "allocated": row.allocated,
         "job": row.job.label if row.job else None,
         "lost": sample.lost.why if sample and sample.lost else None,

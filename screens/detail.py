@@ -20,6 +20,7 @@ from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
 from screens.content import styled
 from screens.detail_lines import Line, job_lines, node_lines, pairs_lines, problem_lines, section
+from screens.gpu_detail import find_gpu, gpu_lines
 from screens.keys import bindings
 from screens.pane import stale_words
 from screens.wrap import wrap
@@ -70,7 +71,7 @@ class DetailView(VerticalScroll, can_focus=True):
 
     def read_record(self) -> None:
         """Ask Slurm for the subject's own record, anew when there is one already."""
-        if self._subject[0] == "problems":
+        if self._subject[0] not in ("nodes", "queue"):
             return
         if not self._record:
             self._record = [[("  reading …", "dim")]]
@@ -79,7 +80,8 @@ class DetailView(VerticalScroll, can_focus=True):
     def show_view(self) -> None:
         """Draw the subject as it is known now."""
         pane, key = self._subject
-        lines = {"nodes": self._node, "queue": self._job, "problems": self._problems}[pane](key)
+        tell = {"nodes": self._node, "gpus": self._gpu, "queue": self._job, "problems": self._problems}
+        lines = tell[pane](key)
         name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
         stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
         self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
@@ -106,6 +108,10 @@ class DetailView(VerticalScroll, can_focus=True):
         queue = self._cluster.view.queue
         row = next((row for row in queue.rows if row.key == key), None) if queue else None
         return job_lines(self._cluster, row) if row else [[f"job {key.rstrip('_')} has left the queue"]]
+
+    def _gpu(self, key: str) -> list[Line]:
+        row = find_gpu(self._cluster, key)
+        return gpu_lines(self._cluster, row) if row else [[f"{key} is gone: its node is down or no longer watched"]]
 
     def _problems(self, _: str) -> list[Line]:
         return problem_lines(self._cluster)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cockpit.fleet import GpuRow, watch_freshness, worst_first
-from cockpit.gpu_models import GpuSample, Missing, Value, known
+from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, worst_first
+from cockpit.gpu_models import DriverState, GpuSample, Missing, Value, known
 from cockpit.models import Freshness, Health
 from cockpit.words import MISSING, span
 from screens.grid_model import Cell, Column
 from themes import STATE_TOKENS
+
+_ANSWERS = (DriverState.OK, DriverState.SMI, DriverState.NEURON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class GpuTable:
         }
 
     def _old(self, row: GpuRow) -> bool:
-        return watch_freshness(row.watch, self.steady()) is not Freshness.LIVE
+        return gpu_freshness(row, self.steady()) is not Freshness.LIVE
 
     def _state(self, row: GpuRow) -> Cell:
         watch = row.watch
@@ -69,11 +71,10 @@ class GpuTable:
             return (f"not read: {watch.fault.why}" if watch.fault else "connecting …"), STATE_TOKENS[Health.UNKNOWN]
         words = " · ".join(finding.title for finding in row.findings)
         if self._old(row):
-            age = f"{watch_freshness(watch, self.steady()).value} {span(self.steady() - watch.seen_at)}"
-            return f"{age} {words}".strip(), "stale"
-        driver = watch.reading.driver.state.value if watch.reading else ""
-        if not words and driver not in ("ok", "nvidia-smi", "neuron"):
-            return f"driver {driver}", STATE_TOKENS[Health.UNKNOWN]
+            age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
+            return f"{age} {_driver(row)} {words}".strip(), "stale"
+        if not words and _driver(row):
+            return _driver(row), STATE_TOKENS[Health.UNKNOWN]
         return (words, STATE_TOKENS[row.health]) if words else ("in use" if row.allocated else "free", "")
 
     def _value(self, name: str, form: str) -> Callable[[GpuRow], Cell]:
@@ -103,6 +104,14 @@ class GpuTable:
         if row.sample is None:
             return MISSING
         return f"gen{shown(row.sample.pcie_gen, '{:.0f}')} x{shown(row.sample.pcie_width, '{:.0f}')}"
+
+
+def _driver(row: GpuRow) -> str:
+    """What is wrong with the driver; empty while it answers."""
+    reading = row.watch.reading if row.watch else None
+    if reading is None or reading.driver.state in _ANSWERS:
+        return ""
+    return f"driver {reading.driver.state.value}"
 
 
 def shown(value: Value | None, form: str) -> str:

@@ -61,7 +61,7 @@ def draw_line(rows: Sequence[HeatRow], cursor: tuple[int, int] | None, bar: str,
             _draw_cells(line, row, column, look)
         _draw_note(line, row, look)
     line.pad(layout.width - 1)
-    line.add(bar, 1, "rule")
+    line.add(bar, 1, "" if bar == " " else "rule")
     return line.strip()
 
 

@@ -22,6 +22,7 @@ OPEN_DEADLINE_S = 20.0
 RETRY_FIRST_S = 2.0
 RETRY_MAX_S = 60.0
 HEARTBEAT_S = 4.0
+SLOW_S = 3.0  # ECC, remap, NVLink, processes: a fault is to be seen within 5 s
 SILENT_INTERVALS = 10
 SILENT_MIN_S = 30.0
 
@@ -182,7 +183,7 @@ class _NodeStream:
         heard: list[bytes] = []
         self._line_at = self._clock.steady()
         stream = self._stream = self._nodes.node(self.target.node, self.target.address).stream(
-            probe_argv(self._interval_s, heartbeat=max(15.0, 4 * self._interval_s)),
+            probe_argv(self._interval_s, heartbeat=max(15.0, 4 * self._interval_s), slow=SLOW_S),
             open_deadline_s=OPEN_DEADLINE_S,
             stdin=probe_stdin(),
             on_stderr=lambda text: heard.append(text) if len(heard) < 8 else None,

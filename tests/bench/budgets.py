@@ -50,6 +50,8 @@ ROWS: tuple[Row, ...] = (
     Row("key_idle_p99_ms", "key to paint between reads, p99", "ms", 50),
     Row("key_refresh_median_ms", "key to paint during reads, median", "ms", 8),
     Row("key_refresh_p99_ms", "key to paint during reads, p99", "ms", 50),
+    Row("key_count", "keys measured"),
+    Row("keys_not_seen", "keys not seen to be painted within 1 s"),
     Row("page_s", "half a page, to the last byte", "s"),
     Row("queue_pane_s", "`4`, to the queue with its lines", "s"),
     Row("stall_worst_ms", "worst stall of the event loop", "ms", 50),

@@ -24,7 +24,7 @@ _MIN_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.12
 # Everything a person may ask of a table with one key, and a filter typed.
 _WORK = (*"!!><>>II", "w", "w", "G", "g", *"/llama", "\r", "\x1b", "/", *"state:r", "\x1b", " ", "U")
 
-Sample = tuple[float, float]  # when the key was pressed, how long until it was painted
+Sample = tuple[float, float | None]  # when the key was pressed, how long until it was painted
 
 
 def measure_keys(
@@ -94,11 +94,11 @@ def _key_figures(session: Session, samples: list[Sample]) -> dict[str, Any]:
         return any(begin <= at <= end for begin, end in windows)
 
     kinds = {
-        "key": [took for _, took in samples],
-        "key_idle": [took for at, took in samples if not busy(at)],
-        "key_refresh": [took for at, took in samples if busy(at)],
+        "key": [took for _, took in samples if took is not None],
+        "key_idle": [took for at, took in samples if took is not None and not busy(at)],
+        "key_refresh": [took for at, took in samples if took is not None and busy(at)],
     }
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"keys_not_seen": sum(1 for _, took in samples if took is None)}
     for name, took in kinds.items():
         found |= {
             f"{name}_median_ms": _ms(median(took)),

@@ -110,8 +110,11 @@ class Cursor:
         """Leave everything out that has come by now."""
         self._at, self._rest = len(self._session.chunks), b""
 
-    def press(self, key: bytes, timeout_s: float = 3.0) -> float:
-        """Type a key that moves the cursor; how long until the bar was painted elsewhere, at most `timeout_s`."""
+    def press(self, key: bytes, timeout_s: float = 1.0) -> float | None:
+        """Type a key that moves the cursor; how long until the bar was painted elsewhere.
+
+        None when it was not: at the end of the rows, or where a refresh moved the rows at the same moment.
+        """
         self._follow(time.monotonic())
         pressed, before = self._session.press(key), self.row
         while self._session.wait_chunk(self._at, pressed + timeout_s):
@@ -119,7 +122,7 @@ class Cursor:
             self._next_chunk()
             if self.row != before and when > pressed:
                 return when - pressed
-        return timeout_s
+        return None
 
     def _follow(self, until: float) -> None:
         while self._at < len(self._session.chunks) and self._session.chunks[self._at][0] <= until:

@@ -19,10 +19,10 @@ COCKPIT = Path(sys.executable).with_name("cockpit")
 PAINT_S, DATA_S, QUIT_S = 10.0, 30.0, 10.0
 
 
-def measure_starts(target: Target, runs: int) -> dict[str, Any]:
-    """Medians over `runs` rounds of: raw commands, an empty app, the cockpit; the very first round is left out."""
+def measure_starts(target: Target, runs: int, *, warm_up: bool = False) -> dict[str, Any]:
+    """Medians over `runs` rounds of: raw commands, an empty app, the cockpit. `warm_up` is one more, left out."""
     has_data = target.has_data()
-    rounds = [one_round(target, has_data) for _ in range(runs + 1)][1:]
+    rounds = [one_round(target, has_data) for _ in range(runs + warm_up)][warm_up:]
 
     def middle(name: str) -> float | None:
         return median([value for found in rounds if (value := found[name]) is not None])

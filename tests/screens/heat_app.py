@@ -33,6 +33,17 @@ def random_rows(count: int, seed: int = 1) -> list[HeatRow]:
     return [replace(row, cells=tuple(cell(chance.random()) for _ in row.cells)) for row in heat_rows(count)]
 
 
+def fleet_rows(count: int, seed: int = 1) -> list[HeatRow]:
+    """A fleet at work: jobs of four nodes whose GPUs all do about the same, some of them idle."""
+    chance, rows = random.Random(seed), []
+    for place, row in enumerate(heat_rows(count)):
+        if place % 4 == 0:
+            base, job = chance.choice((0.0, 0.55, 0.85, 0.92, 0.97)), f"job {48200 + place // 4} maria"
+        cells = [cell(min(1.0, base + chance.uniform(0.0, 0.06)), group=job if base else "") for _ in row.cells]
+        rows.append(replace(row, cells=tuple(cells)))
+    return rows
+
+
 def with_cell(rows: Sequence[HeatRow], place: int, column: int, new: HeatCell) -> list[HeatRow]:
     """The rows with one cell replaced."""
     cells = list(rows[place].cells)
@@ -98,7 +109,7 @@ class HeatApp(App[None]):
     def action_new(self) -> None:
         """Other values in all cells."""
         assert self.rows is not None
-        rows = random_rows(len(self.rows), seed=2)
+        rows = fleet_rows(len(self.rows), seed=2)
         self.heat.show(with_cell(rows, 0, 0, cell(0.5, group="job NEW")), "util")
 
     def heard(self, kind: type[Message]) -> list[Any]:
@@ -107,4 +118,4 @@ class HeatApp(App[None]):
 
 
 if __name__ == "__main__":
-    HeatApp(random_rows(int(sys.argv[1]))).run()
+    HeatApp(fleet_rows(int(sys.argv[1]))).run()

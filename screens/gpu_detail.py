@@ -1,0 +1,175 @@
+"""What the details of a GPU say: pure functions. Imports no Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from cockpit.cluster import Cluster
+from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
+from cockpit.gpu_models import GpuProcess, GpuSample, Missing, Value, known
+from cockpit.models import Freshness
+from cockpit.words import MISSING, mib, moment, span
+from screens.detail_lines import Line, fact, facts, health_token, section
+from screens.graph import sparkline
+
+GRAPH_WIDTH = 60
+_READINGS: tuple[tuple[str, str, str], ...] = (
+    ("utilisation", "util_pct", "{:.0f} %"),
+    ("memory bus", "mem_util_pct", "{:.0f} %"),
+    ("memory", "mem_used_mib", "{:.0f} MiB"),
+    ("temperature", "temp_c", "{:.0f} °C"),
+    ("HBM", "hbm_temp_c", "{:.0f} °C"),
+    ("power", "power_w", "{:.0f} W"),
+    ("power limit", "power_limit_w", "{:.0f} W"),
+    ("SM clock", "sm_clock_mhz", "{:.0f} MHz"),
+    ("ECC uncorr.", "ecc_uncorrected", "{:.0f}"),
+    ("ECC corr.", "ecc_corrected", "{:.0f}"),
+    ("remap pend.", "remap_pending", "{:.0f}"),
+    ("remap fail.", "remap_failed", "{:.0f}"),
+    ("NVLinks down", "nvlinks_down", "{:.0f}"),
+    ("PCIe gen", "pcie_gen", "{:.0f}"),
+    ("PCIe width", "pcie_width", "{:.0f}"),
+)
+_HISTORY = (
+    ("utilisation", "util_pct", 0.0, 100.0),
+    ("temperature", "temp_c", 20.0, 100.0),
+    ("power", "power_w", 0.0, None),
+)
+
+
+def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
+    """What is wrong with it, who uses it, its past and its peers, every reading."""
+    steady = cluster.clock.steady()
+    lines: list[Line] = [fact("state", _state(row, steady), health_token(row.health))]
+    for finding in row.findings:
+        lines += [[], fact("wrong", finding.title, health_token(finding.health))]
+        lines += facts([("evidence", finding.evidence), ("next", finding.next_step)])
+    lines += [[], section("who has it"), *_users(row)]
+    if row.sample is None:
+        return lines
+    lines += [[], section("the last ten minutes"), *_history(cluster, row)]
+    lines += [*_peers(cluster, row), [], section("readings"), *_readings(row.sample)]
+    return [*lines, [], section("what it is"), *_identity(row.sample), *_events(cluster, row)]
+
+
+def _state(row: GpuRow, steady: float) -> str:
+    watch = row.watch
+    if watch is None:
+        return "its node is not watched"
+    if watch.seen_at is None:
+        return f"not read: {watch.fault.line()}" if watch.fault else "connecting …"
+    freshness = gpu_freshness(row, steady)
+    age = "" if freshness is Freshness.LIVE else f"{freshness.value}, read {span(gpu_age_s(row, steady))} ago · "
+    use = {True: "allocated by Slurm", False: "free", None: "Slurm does not tell whether it is allocated"}[
+        row.allocated
+    ]
+    why = f" · {watch.fault.why}" if watch.fault else ""
+    return f"{age}{row.findings[0].title if row.findings else 'well'} · {use}{why}"
+
+
+def _users(row: GpuRow) -> list[Line]:
+    lines: list[Line] = []
+    if row.job is not None:
+        lines.append([f"  job {row.job.label}  {row.job.user}  {row.job.name}"])
+    lines += [_process(process) for process in row.processes]
+    return lines or [[("  nobody that is known", "dim")]]
+
+
+def _process(process: GpuProcess) -> Line:
+    used = known(process.mem_mib)
+    rank = known(process.rank)
+    words = [
+        f"  pid {process.pid}",
+        process.user or "?",
+        process.command or "?",
+        "memory –" if used is None else mib(used),
+        "" if rank is None else f"rank {rank:.0f}",
+        "" if process.job_id is None else f"job {process.job_id}",
+        "gone: its memory is held by nobody" if process.exists is False else "",
+    ]
+    return ["  ".join(word for word in words if word)]
+
+
+def _history(cluster: Cluster, row: GpuRow) -> list[Line]:
+    assert row.sample is not None
+    lines: list[Line] = []
+    for label, metric, low, high in _HISTORY:
+        series = cluster.streams.history.series(row.node, row.sample.gpu.key, metric)
+        values = [value for _, value in series]
+        numbers = [value for value in values if value is not None]
+        if not numbers:
+            lines.append(fact(label, "nothing yet", "dim"))
+            continue
+        top = high if high is not None else max(max(numbers), known(row.sample.power_limit_w) or 0.0)
+        graph = sparkline(values[-GRAPH_WIDTH:], GRAPH_WIDTH, low, top)
+        lines.append([*fact(label, graph), (f"  {min(numbers):.0f}–{max(numbers):.0f}", "dim")])
+    return lines
+
+
+def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
+    """The other GPUs of the job: where this one stands among them."""
+    if row.job is None:
+        return []
+    peers = [r for r in cluster.view.gpu_rows if r.job is not None and r.job.job_id == row.job.job_id and r.sample]
+    if len(peers) < 2:
+        return []
+    lines: list[Line] = [[], section(f"against its {len(peers)} peers of job {row.job.label}")]
+    for label, name, form in (_READINGS[0], _READINGS[3], _READINGS[5], _READINGS[7]):
+        values = [value for r in peers if (value := known(getattr(r.sample, name))) is not None]
+        mine = known(getattr(row.sample, name))
+        if values and mine is not None:
+            spread = f"median {form.format(median(values))}, {form.format(min(values))} to {form.format(max(values))}"
+            lines.append([*fact(label, form.format(mine)), (f"  {spread}", "dim")])
+    return lines
+
+
+def _readings(sample: GpuSample) -> list[Line]:
+    lines = [fact(label, *_shown(getattr(sample, name), form)) for label, name, form in _READINGS]
+    rate = sample.ecc_corrected_per_s
+    lines += facts([("ECC rate", "" if rate is None else f"{rate:.2f} corrected a second")])
+    lines += facts([("clocks held", ", ".join(sample.throttle)), ("driver asks", sample.recovery)])
+    for part in sample.instances:
+        used, total = known(part.mem_used_mib), known(part.mem_total_mib)
+        lines.append(fact(f"MIG {part.gpu_instance}", f"{part.name} {mib(used)} of {mib(total)}"))
+    return lines
+
+
+def _shown(value: Value, form: str) -> tuple[str, str]:
+    if isinstance(value, Missing):
+        return f"{MISSING} {value.kind.value}{f': {value.why}' if value.why else ''}", "dim"
+    return form.format(value), ""
+
+
+def _identity(sample: GpuSample) -> Sequence[Line]:
+    gpu = sample.gpu
+    index = "" if gpu.index is None else str(gpu.index)
+    minor = "" if gpu.minor is None else f"/dev/nvidia{gpu.minor}"
+    memory = known(gpu.mem_total_mib)
+    return facts(
+        [
+            ("model", gpu.name),
+            ("uuid", gpu.uuid),
+            ("bus", gpu.pci),
+            ("index", index),
+            ("device", minor),
+            ("serial", gpu.serial),
+            ("memory", "" if memory is None else mib(memory)),
+        ]
+    )
+
+
+def _events(cluster: Cluster, row: GpuRow) -> list[Line]:
+    if row.watch is None or row.sample is None:
+        return []
+    events = row.watch.events.of_gpu(row.sample.gpu.pci)
+    if not events:
+        return []
+    now = cluster.head_now()
+    told: list[Line] = [[(f"  {moment(event.at, now)} ", "dim"), event.text] for event in reversed(events[-20:])]
+    return [[], section("events of the last two hours"), *told]
+
+
+def find_gpu(cluster: Cluster, key: str) -> GpuRow | None:
+    """The row of that key; None when it is gone."""
+    return next((row for row in cluster.view.gpu_rows if row.key == key), None)

@@ -1,0 +1,180 @@
+"""GPU faults on real nodes over real SSH: each is seen as what it is, and a hung one harms nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cockpit.cluster import Cluster
+from cockpit.config_file import load_config
+from cockpit.fleet import GpuRow, watch_freshness
+from cockpit.models import Freshness, Health
+from tests.rig import Rig
+from tests.rig.nvml import missing
+from tests.rig.nvml.control import NvmlControl
+from tests.rig.test_cockpit import terminal
+
+pytestmark = [
+    pytest.mark.rig,
+    pytest.mark.xdist_group("rig"),
+    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
+]
+
+
+def eventually(true: Callable[[], object], what: str, timeout_s: float = 20.0) -> float:
+    """Wait until it is true; returns the seconds it took, which are printed, not asserted."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < timeout_s, f"never came true: {what}"
+        time.sleep(0.05)
+    took_s = time.monotonic() - began
+    print(f"{what}: seen after {took_s:.1f} s")
+    return took_s
+
+
+@pytest.fixture(scope="module")
+def cluster(rig: Rig) -> Iterator[Cluster]:
+    config = load_config(rig.config("gpus.yaml"))
+    found = Cluster(next(iter(config.clusters.values())))
+    found.start()
+    eventually(lambda: len([row for row in found.view.gpu_rows if row.sample]) == 8 * len(rig.static_nodes), "all GPUs")
+    yield found
+    found.stop()
+
+
+def rows(cluster: Cluster, node: str) -> list[GpuRow]:
+    return [row for row in cluster.view.gpu_rows if row.node == node]
+
+
+def told(cluster: Cluster, node: str) -> int:
+    watch = rows(cluster, node)[0].watch
+    return watch.reading.number if watch and watch.reading else 0
+
+
+def problem(cluster: Cluster, key: str) -> bool:
+    return any(found.key == key and found.health is not Health.OK for found in cluster.problems())
+
+
+Fault = tuple[Callable[[NvmlControl], None], str]
+FAULTS: dict[str, Fault] = {
+    "lost": (lambda gpus: gpus.lost(3), "lost"),
+    "unknown error": (lambda gpus: gpus.failing(3), "lost"),
+    "hot": (lambda gpus: gpus.hot(3), "hot"),
+    "throttled": (lambda gpus: gpus.hot(3), "throttle:40"),
+    "uncorrected ECC": (lambda gpus: gpus.ecc(3, uncorrected=2), "ecc"),
+    "remap pending": (lambda gpus: gpus.remap(3, pending=True), "remap_pending"),
+    "remap failed": (lambda gpus: gpus.remap(3, failed=True), "remap_failed"),
+    "NVLink down": (lambda gpus: gpus.nvlinks_down(3, 5), "nvlink"),
+    "recovery action": (lambda gpus: gpus.recovery_action(3, 2), "recovery"),
+    "Xid 79": (lambda gpus: gpus.xid(3, 79), "xid:79"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_seen_as_what_it_is(rig: Rig, cluster: Cluster, name: str) -> None:
+    node = rig.static_nodes[0]
+    set_fault, code = FAULTS[name]
+    eventually(lambda: code not in [finding.code for finding in rows(cluster, node)[3].findings], "well before")
+    set_fault(rig.nvml(node))
+    eventually(lambda: code in [finding.code for finding in rows(cluster, node)[3].findings], name)
+    assert [row.slot for row in rows(cluster, node)] == list(range(8))  # a lost one keeps its row
+    assert all(not row.findings for row in rows(cluster, rig.static_nodes[1]))
+    eventually(lambda: problem(cluster, f"gpu:{node}:{code}"), f"{name} as a problem")
+
+
+def test_the_same_xid_twice_is_two(rig: Rig, cluster: Cluster) -> None:
+    node = rig.static_nodes[2]
+    gpus = rig.nvml(node)
+    gpus.xid(1, 48)
+    eventually(lambda: any(f.code == "xid:48" for f in rows(cluster, node)[1].findings), "first Xid 48")
+    gpus.xid(1, 48)
+    eventually(lambda: any("×2" in f.title for f in rows(cluster, node)[1].findings), "second Xid 48")
+
+
+def test_a_hung_driver_leaves_the_nodes_other_readings_alive(rig: Rig, cluster: Cluster) -> None:
+    node = rig.static_nodes[1]
+    rig.nvml(node).hang()
+
+    def hung() -> bool:
+        watch = rows(cluster, node)[0].watch
+        reading = watch.reading if watch else None
+        return reading is not None and reading.driver.state.value in ("slow", "hung")
+
+    eventually(hung, "driver slow or hung", 60)
+    watch = rows(cluster, node)[0].watch
+    assert watch is not None
+    number = told(cluster, node)
+    eventually(
+        lambda: (w := rows(cluster, node)[0].watch) and w.reading and w.reading.number > number + 1, "still told"
+    )
+    assert watch_freshness(watch, cluster.clock.steady()) is Freshness.LIVE
+
+
+def test_a_frozen_node_goes_stale_and_the_others_keep_their_pace(rig: Rig, cluster: Cluster) -> None:
+    frozen, other = rig.static_nodes[3], rig.static_nodes[0]
+    rig.freeze(frozen)
+    try:
+
+        def stale() -> bool:
+            watch = rows(cluster, frozen)[0].watch
+            return watch_freshness(watch, cluster.clock.steady()) is Freshness.STALE
+
+        eventually(stale, "frozen node stale", 15)
+        watch = rows(cluster, other)[0].watch
+        assert watch_freshness(watch, cluster.clock.steady()) is Freshness.LIVE
+        assert rows(cluster, frozen)[0].sample is not None  # the last good values stay
+    finally:
+        rig.thaw(frozen)
+    eventually(
+        lambda: watch_freshness(rows(cluster, frozen)[0].watch, cluster.clock.steady()) is Freshness.LIVE,
+        "thawed node live again",
+        60,
+    )
+
+
+def test_nodes_that_boot_are_picked_up_and_those_that_go_are_let_go(rig: Rig, cluster: Cluster) -> None:
+    node = rig.dynamic_nodes[0]
+    assert rows(cluster, node) == []
+    rig.slurm("scontrol", "update", f"nodename={node}", "state=POWER_UP")
+    eventually(lambda: [row for row in rows(cluster, node) if row.sample], "booted node", 60)
+    rig.slurm("scontrol", "update", f"nodename={node}", "state=POWER_DOWN")
+    eventually(lambda: rows(cluster, node) == [], "node that went", 60)
+
+
+def test_a_job_and_its_processes_are_joined_to_its_gpus(rig: Rig, cluster: Cluster) -> None:
+    job = rig.submit("srun sleep 300", nodes=1, gpus_per_node="h100:4", nodelist=rig.static_nodes[2])
+    node = rig.static_nodes[2]
+    eventually(lambda: [row.allocated for row in rows(cluster, node)].count(True) == 4, "allocated GPUs")
+    held = [row for row in rows(cluster, node) if row.allocated]
+    assert {row.job.job_id for row in held if row.job} == {job}
+
+
+def probes(rig: Rig, node: str) -> bytes:
+    done = rig.ssh(
+        node, ["sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -o 'interval=[0-9.]*'"]
+    )
+    return done.stdout
+
+
+def test_no_probe_is_left_after_a_cockpit_was_killed(rig: Rig) -> None:
+    node = rig.static_nodes[0]
+    argv = [sys.executable, "-m", "cockpit", "--config", str(rig.config("killed.yaml"))]
+    before = probes(rig, node).count(b"interval=")
+    with terminal(argv) as screen:
+        eventually(lambda: probes(rig, node).count(b"interval=") > before, "probe runs")
+        os.kill(screen.process.pid, signal.SIGKILL)
+        screen.process.wait()
+        eventually(lambda: probes(rig, node).count(b"interval=") <= before, "probe gone", 20)
+
+
+def test_the_command_line_tells_every_gpu(rig: Rig) -> None:
+    argv = [sys.executable, "-m", "cockpit", "--config", str(rig.config("cli.yaml")), "gpus"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1 + 8 * len(rig.static_nodes)
