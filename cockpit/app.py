@@ -7,8 +7,6 @@ import gc
 import os
 import signal
 import sys
-import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -24,15 +22,12 @@ from textual.widgets import ContentSwitcher
 
 import themes
 from cockpit.cluster import Cluster
-from cockpit.config import ClusterConfig, ConfigError, Rules, state_dir
-from cockpit.export import export_table
-from cockpit.text import printable
-from cockpit.words import plural
-from screens import chrome, grid_messages
+from cockpit.config import ClusterConfig, ConfigError, Rules
+from screens import chrome, grid_messages, heatmap_messages, outlet
 from screens.detail import CopyText, DetailView
 from screens.filter_bar import FilterBar
+from screens.gpus_pane import GpusPane, make_pane
 from screens.grid import Grid
-from screens.grid_model import cell_text
 from screens.help import HelpScreen
 from screens.keys import bindings
 from screens.pane import TablePane
@@ -41,8 +36,6 @@ from screens.panes import pane_specs
 
 CHROME_TICK_S = 1.0
 CLOCK_WIDTH = 16
-CLIPBOARD_MAX = 50_000  # terminals and tmux cut longer OSC 52 sequences
-TOAST_MAX = 300
 
 
 class Changed(Message):
@@ -83,7 +76,7 @@ class CockpitApp(App[int]):
         yield chrome.Line(id="sources")
         yield chrome.Line(id="trouble")
         with ContentSwitcher(initial="pane-nodes", id="panes"):
-            yield TablePane(self._specs["nodes"])
+            yield make_pane(self._specs["nodes"])
             yield DetailView(self.cluster)
         yield FilterBar()
         yield chrome.Line(id="keys")
@@ -92,7 +85,7 @@ class CockpitApp(App[int]):
         """Say what is known before anything is read, and start reading once that is painted."""
         self.pane.focus()
         self.refresh_chrome()
-        self.pane.show_view(self.cluster)
+        self.front.show_view(self.cluster)
         self.call_after_refresh(self._start)
         if self._seconds is not None:
             self.set_timer(self._seconds, self.exit)
@@ -123,9 +116,16 @@ class CockpitApp(App[int]):
         await super().on_event(event)
 
     @property
+    def front(self) -> TablePane | GpusPane:
+        """The pane in front, or the one that a detail was opened from."""
+        found = self.query_one(f"#{self._front}")
+        assert isinstance(found, TablePane | GpusPane)
+        return found
+
+    @property
     def pane(self) -> TablePane:
-        """The table pane in front, or the one that a detail was opened from."""
-        return self.query_one(f"#{self._front}", TablePane)
+        """The table of the pane in front."""
+        return self.front.table
 
     _front = "pane-nodes"
 
@@ -135,7 +135,7 @@ class CockpitApp(App[int]):
         if self.in_detail:
             self.query_one(DetailView).show_view()
         else:
-            self.pane.show_view(self.cluster)
+            self.front.show_view(self.cluster)
 
     def refresh_chrome(self) -> None:
         """The lines around the pane: ages tick even when nothing arrives."""
@@ -147,16 +147,18 @@ class CockpitApp(App[int]):
         trouble = self.query_one("#trouble", chrome.Line)
         trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self))
         trouble.display = bool(problems)
-        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(self._scope()))
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(*self._scopes()))
         if self.in_detail:
             self.query_one(DetailView).show_view()
         else:
-            self.pane.show_age(self.cluster)
+            self.front.show_age(self.cluster)
 
-    def _scope(self) -> str:
+    def _scopes(self) -> tuple[str, ...]:
         if self.query_one(FilterBar).is_open:
-            return "filter"
-        return "text" if self.in_detail else "grid"
+            return ("filter",)
+        if self.in_detail:
+            return ("text",)
+        return ("grid", "gpus") if isinstance(self.front, GpusPane) else ("grid",)
 
     @property
     def in_detail(self) -> bool:
@@ -172,8 +174,8 @@ class CockpitApp(App[int]):
         if switcher.query(f"#{self._front}"):
             switcher.current = self._front
         else:
-            await switcher.add_content(TablePane(self._specs[name]), set_current=True)
-        self.pane.show_view(self.cluster)
+            await switcher.add_content(make_pane(self._specs[name]), set_current=True)
+        self.front.show_view(self.cluster)
         self.screen.set_focus(self.pane)
         self.refresh_chrome()
 
@@ -221,6 +223,11 @@ class CockpitApp(App[int]):
         """Show everything known about the row."""
         self._open_detail(spec_of(event.grid).id, event.key)
 
+    @on(heatmap_messages.Opened)
+    def open_cell(self, event: heatmap_messages.Opened) -> None:
+        """Show everything known about a GPU of the heatmap."""
+        self._open_detail("gpus", f"{event.row_key}/{event.column}")
+
     def action_problems(self) -> None:
         """Every problem in full."""
         if self.screen.is_modal:
@@ -242,45 +249,21 @@ class CockpitApp(App[int]):
     @on(grid_messages.CopyRequested)
     def copy_rows(self, event: grid_messages.CopyRequested) -> None:
         """Put the names of rows on the clipboard."""
-        self._copy(spec_of(event.grid).copied(event.keys))
+        outlet.copy(self, spec_of(event.grid).copied(event.keys))
 
     @on(CopyText)
     def copy_details(self, event: CopyText) -> None:
         """Put a text on the clipboard."""
-        self._copy(event.text)
-
-    def _copy(self, text: str) -> None:
-        """Copy, and show what was copied, since no terminal says whether it took it."""
-        if len(text) > CLIPBOARD_MAX:
-            self.tell(f"{len(text):,} characters are too much for a clipboard; x writes files", severity="warning")
-            return
-        self.copy_to_clipboard(text)
-        shown = text if len(text) <= TOAST_MAX else f"{text[:TOAST_MAX]} … {len(text):,} characters"
-        self.tell(shown, title="sent to the terminal's clipboard")
+        outlet.copy(self, event.text)
 
     @on(grid_messages.ExportRequested)
-    def export(self, event: grid_messages.ExportRequested) -> None:
-        """Write the lines shown to files of the user's own, on a thread: there may be many."""
-        rows = event.grid.visible_rows
-        threading.Thread(target=self._export, args=(spec_of(event.grid), rows), daemon=True).start()
-
-    def _export(self, spec: PaneSpec, rows: Sequence[Any]) -> None:
-        try:
-            paths = export_table(
-                state_dir() / "exports",
-                f"{self.cluster.config.name}-{spec.id}",
-                [column.title for column in spec.columns],
-                [[cell_text(column.cell(row)) for column in spec.columns] for row in rows],
-                [spec.record(row) for row in rows],
-            )
-        except OSError as error:
-            self.call_from_thread(self.tell, f"nothing exported: {error}", severity="error")
-            return
-        self.call_from_thread(self.tell, " ".join(map(str, paths)), title=f"{plural(len(rows), 'line')} exported")
+    def export_rows(self, event: grid_messages.ExportRequested) -> None:
+        """Write the lines shown to files of the user's own."""
+        outlet.export_rows(self, self.cluster.config.name, spec_of(event.grid), event.grid.visible_rows)
 
     def tell(self, text: str, *, title: str = "", severity: SeverityLevel = "information") -> None:
         """A toast with text that may come from outside; only for results of the user's own keys."""
-        self.notify(printable(text), title=title, severity=severity, timeout=8, markup=False)
+        outlet.tell(self, text, title=title, severity=severity)
 
 
 def spec_of(grid: Grid[Any]) -> PaneSpec:

@@ -130,10 +130,10 @@ def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list
     ]
 
 
-def key_pieces(scope: str) -> list[Piece]:
-    """The footer: the keys that matter in this scope, from the key table."""
+def key_pieces(*scopes: str) -> list[Piece]:
+    """The footer: the keys that matter in these scopes, from the key table."""
     pieces: list[Piece] = []
     for key in KEYS:
-        if scope in key.footer:
+        if not set(scopes).isdisjoint(key.footer):
             pieces += [(f" {shown_keys(key.keys, most=1)} ", "accent"), key.title]
     return pieces

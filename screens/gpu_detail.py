@@ -37,6 +37,8 @@ _HISTORY = (
     ("power", "power_w", 0.0, None),
 )
 
+_USE = {True: "allocated by Slurm", False: "free", None: "Slurm does not tell whether it is allocated"}
+
 
 def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
     """What is wrong with it, who uses it, its past and its peers, every reading."""
@@ -61,11 +63,8 @@ def _state(row: GpuRow, steady: float) -> str:
         return f"not read: {watch.fault.line()}" if watch.fault else "connecting …"
     freshness = gpu_freshness(row, steady)
     age = "" if freshness is Freshness.LIVE else f"{freshness.value}, read {span(gpu_age_s(row, steady))} ago · "
-    use = {True: "allocated by Slurm", False: "free", None: "Slurm does not tell whether it is allocated"}[
-        row.allocated
-    ]
     why = f" · {watch.fault.why}" if watch.fault else ""
-    return f"{age}{row.findings[0].title if row.findings else 'well'} · {use}{why}"
+    return f"{age}{row.findings[0].title if row.findings else 'well'} · {_USE[row.allocated]}{why}"
 
 
 def _users(row: GpuRow) -> list[Line]:

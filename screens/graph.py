@@ -61,7 +61,7 @@ def graph_lines(
     margin = max(map(len, labels)) + 2
     # A graph narrower than its scale says nothing.
     margin = margin if width - margin >= margin else 0
-    columns = _columns(series, width - margin)
+    columns = _columns(_stretched(series, width - margin), width - margin)
     lines = [
         [*_axis(label, margin, ascii), *_plot(columns, scale, len(labels) - row - 1, len(labels), style, ascii)]
         for row, label in enumerate(labels)
@@ -91,11 +91,19 @@ def _share(value: float, low: float, high: float) -> float:
 
 def _columns(values: Sequence[float | None], width: int) -> list[float | None]:
     """One number a cell: averages where there are more values than cells, nothing at the left where fewer."""
+    if width < 1:
+        return []
     known = [None if value is None or not math.isfinite(value) else value for value in values]
     if len(known) <= width:
         return [None] * (width - len(known)) + known
     edges = [place * len(known) // width for place in range(width + 1)]
     return [_mean(known[start:end]) for start, end in itertools.pairwise(edges)]
+
+
+def _stretched(series: Sequence[float | None], width: int) -> Sequence[float | None]:
+    """Fewer values than cells repeated, so that each stands over its time."""
+    count = len(series)
+    return series if count >= width else [series[place * count // width] for place in range(width)]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

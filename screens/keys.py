@@ -163,6 +163,9 @@ KEYS: tuple[Key, ...] = (
         "filter",
         footer=("filter",),
     ),
+    Key("gpus.metric", "m", "metric", "metric", "The next metric on the heatmap.", "gpus", footer=("gpus",)),
+    Key("gpus.jobs", "c", "colour_by_job", "by job", "Colour by job, or by value again.", "gpus", footer=("gpus",)),
+    Key("gpus.heat", "t", "heat", "heatmap", "Hide the heatmap, or show it again.", "gpus"),
     Key("text.down", "j,down", "scroll_down", "down", "One line down.", "text", footer=("text",)),
     Key("text.up", "k,up", "scroll_up", "up", "One line up.", "text", footer=("text",)),
     Key("text.page_down", "pagedown,ctrl+f,ctrl+d,space", "page_down", "page", "One page down.", "text"),
@@ -172,7 +175,13 @@ KEYS: tuple[Key, ...] = (
     Key("text.bottom", "G,end", "scroll_end", "bottom", "To the end.", "text"),
 )  # fmt: skip
 
-SCOPES = {"app": "Everywhere", "grid": "In a table", "filter": "While typing a filter", "text": "In details and help"}
+SCOPES = {
+    "app": "Everywhere",
+    "grid": "In a table",
+    "gpus": "With the GPUs",
+    "filter": "While typing a filter",
+    "text": "In details and help",
+}
 
 _NAMES = {
     "slash": "/", "question_mark": "?", "exclamation_mark": "!", "less_than_sign": "<", "greater_than_sign": ">",

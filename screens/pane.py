@@ -16,7 +16,7 @@ from screens.pane_spec import PaneSpec
 class TablePane(Grid[Any]):
     """The grid of a PaneSpec; it shows the view it was last given and tells the age of what it shows."""
 
-    def __init__(self, spec: PaneSpec) -> None:
+    def __init__(self, spec: PaneSpec, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(
             spec.columns,
             spec.key,
@@ -24,11 +24,16 @@ class TablePane(Grid[Any]):
             fields=spec.fields,
             title=spec.id,
             sort=spec.sort,
-            id=f"pane-{spec.id}",
+            id=id or f"pane-{spec.id}",
         )
         self.spec = spec
         self._shown: Sequence[Any] | None = None
         self._shown_with: object = None
+
+    @property
+    def table(self) -> TablePane:
+        """The pane is its table; others hold one."""
+        return self
 
     def show_view(self, cluster: Cluster) -> None:
         """Show the cluster as it is known now; rows that are the very same objects cost nothing."""

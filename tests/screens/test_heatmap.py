@@ -52,7 +52,7 @@ async def test_title_cells_and_description() -> None:
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await pilot.press("j", "l", "l", "l", "l", "l")
         lines = screen_lines(app)
-    assert lines[0] == "─ GPUs 4 · 24 GPU · ▲ 1 " + "─" * 27 + " util 0 % ▁▂▃▄▅▆▇█ 100 % ─"
+    assert lines[0] == "─ GPUs 4 · 24 GPU · ▲ 1 " + "─" * 30 + " util 0 % ▁▂▃▄▅▆▇█ 100 % ─"
     assert lines[1] == "             0 1 2 3 4 5 6 7"
     assert lines[2] == " gpu-st-p5-1 █ █ █ █ █ █ █ █"
     assert lines[3] == " gpu-st-p5-2 █ █ █ █ █ ▁ █ █"
@@ -404,6 +404,8 @@ def _sent(terminal: Terminal, key: bytes, until: str) -> int:
 def test_bytes_to_a_real_terminal_at_160x48_with_512_gpus(terminal: Terminal) -> None:
     assert terminal.wait(lambda text: "GPU 0" in text, 15) is not None
     time.sleep(0.5)
+    frames = b"".join(chunk for _, chunk in terminal.chunks).split(b"\x1b[?2026h")[1:]
+    assert 5_000 < max(map(len, frames)) < 15_000
     assert _sent(terminal, b"l", "GPU 1") < 1000
     assert _sent(terminal, b"c", "CHANGED") < 1000
     assert _sent(terminal, b"h", "GPU 0") < 1000

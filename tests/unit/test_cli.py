@@ -43,6 +43,7 @@ def test_status_json_holds_what_scripts_rely_on(demo: Path, tmp_path: Path) -> N
         "nodes": "live",
         "queue": "live",
         "slurm": "live",
+        "gpus": "live",
     }
     assert all(source["error"] is None and source["age_s"] >= 0 for source in status["sources"].values())
     assert status["nodes"]["total"] == 12 == sum(status["nodes"]["by_state"].values())

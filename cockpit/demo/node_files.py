@@ -1,0 +1,198 @@
+"""A demo node's own little /proc, /sys and kernel log, and the programs that the probe calls there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from cockpit.demo.gpu_state import COUNTERS, GPU_BUSES, Rank
+from cockpit.demo.jobs import USERS
+from cockpit.demo.machines import CPUS
+
+KERNEL = "6.1.134-150.224.amzn2023.x86_64"
+_EFA_DEVICES = 32
+_KINDS = 4  # EFA devices share counters, every fourth the same: writing them all would cost too much
+_RECORD = 8192  # one read of the kernel log gives one record; a file does so when records are as long as a read
+_MEM_KIB = 2_097_152_000
+_QUIET = (
+    "lifespan", "rdma_read_bytes", "rdma_read_resp_bytes", "rdma_read_wr_err", "rdma_read_wrs", "rdma_write_wr_err",
+    "rx_drops", "retrans_bytes", "retrans_pkts", "retrans_timeout_events", "impaired_remote_conn_events",
+    "unresponsive_remote_events",
+)  # fmt: skip
+_OF_DEVICE = ("alloc_pd_err", "cmds_err", "create_qp_err", "keep_alive_rcvd", "no_completion_cmds", "reg_mr_err")
+_MOUNTS = """\
+/dev/nvme0n1p1 / xfs rw,noatime 0 0
+10.0.24.11:/home /home nfs4 rw,vers=4.1,hard 0 0
+10.0.31.200@tcp:/fsxdemo /fsx lustre rw,flock,lazystatfs 0 0
+/dev/md0 /scratch xfs rw,noatime 0 0
+"""
+_DF = """\
+#!/bin/sh
+case "$1" in
+    /) echo '[511992,{root},{root_free},262130,41877]' ;;
+    /home) echo '[10485760,5511024,4974736,671088640,38112004]' ;;
+    /fsx) echo '[100663296,72813021,27850275,4026531840,811204377]' ;;
+    /scratch) echo '[28610560,{scratch},{scratch_free},1464843750,91733]' ;;
+    *) echo "$1: no such file or directory"; exit 1 ;;
+esac
+"""
+
+
+class NodeFiles:
+    """The folder of one node. Everything is made at once; only what changes is written again."""
+
+    def __init__(self, folder: Path, name: str, index: int, booted_at: float) -> None:
+        self.folder = folder
+        self._booted_at = booted_at
+        self._ranks: dict[int, Rank] = {}
+        self._logged = 0
+        folder.mkdir(mode=0o700, parents=True)
+        self._make_proc(name)
+        self._make_sys(index)
+        (folder / "kmsg").touch()
+        root, scratch = 158_000 + index * 977 % 40_000, 3_100_000 + index * 1_370_003 % 14_000_000
+        _program(
+            folder / "df",
+            _DF.format(root=root, root_free=511_992 - root, scratch=scratch, scratch_free=28_610_560 - scratch),
+        )
+
+    def options(self) -> list[str]:
+        """Words for the probe's command line that make it look here instead of at the machine below."""
+        at = self.folder
+        told = {"proc": "proc", "sys": "sys", "kmsg": "kmsg", "mount_check": "df"}
+        none = ("journalctl", "dmesg", "nvidia_smi", "neuron_ls", "neuron_monitor")
+        return [
+            *(f"{name}={at / path}" for name, path in told.items()),
+            *(f"{name}={at / 'none' / name}" for name in none),
+        ]
+
+    def _make_proc(self, name: str) -> None:
+        proc = self.folder / "proc"
+        (proc / "self").mkdir(parents=True)
+        (proc / "sys/kernel/random").mkdir(parents=True)
+        # Stable over restarts of the demo only as long as the boot time is.
+        number = f"{abs(hash((name, self._booted_at))) % 16**32:032x}"
+        boot = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-8{number[17:20]}-{number[20:]}"
+        _write(proc / "sys/kernel/random/boot_id", boot + "\n")
+        _write(proc / "stat", f"cpu 0 0 0 0\nbtime {int(self._booted_at)}\n")
+        uptime_s = time.time() - self._booted_at
+        _write(proc / "uptime", f"{uptime_s:.2f} {uptime_s * 150:.2f}".ljust(47) + "\n")
+        _write(proc / "loadavg", "1.00 1.00 1.00 1/2800 99999".ljust(63) + "\n")
+        _write(proc / "self/mounts", _MOUNTS)
+        self._write_memory(0)
+
+    def _write_memory(self, used_kib: int) -> None:
+        free = _MEM_KIB - 61_000_000 - used_kib
+        text = f"MemTotal:       {_MEM_KIB} kB\nMemFree:        {free - 9_000_000} kB\nMemAvailable:   {free} kB\n"
+        _replace(self.folder / "proc/meminfo", text)
+
+    def _make_sys(self, index: int) -> None:
+        root = self.folder / "sys"
+        for bus in GPU_BUSES:
+            device = root / f"bus/pci/devices/0000:{bus}:00.0"
+            device.mkdir(parents=True)
+            _write(device / "vendor", "0x10de\n")
+            _write(device / "class", "0x030200\n")
+        for kind in range(_KINDS):
+            counters = self.folder / f"efa/{kind}"
+            counters.mkdir(parents=True)
+            for counter in (*COUNTERS, *_QUIET):
+                _write(counters / counter, "0".ljust(23) + "\n")
+        of_device = self.folder / "efa/device"
+        of_device.mkdir()
+        for counter in _OF_DEVICE:
+            _write(of_device / counter, "0\n")
+        for number in range(_EFA_DEVICES):
+            self._make_efa(root / f"class/infiniband/rdmap{79 + number * 3}s0", index, number)
+
+    def _make_efa(self, device: Path, index: int, number: int) -> None:
+        (device / "device").mkdir(parents=True)
+        (device / "ports/1/gids").mkdir(parents=True)
+        _write(device / "device/vendor", "0x1d0f\n")
+        _write(device / "ports/1/gids/0", f"fe80:0000:0000:0000:0c{index % 256:02x}:{index // 256:02x}ff:fe4d:{number:04x}\n")
+        (device / "ports/1/hw_counters").symlink_to(self.folder / f"efa/{number % _KINDS}")
+        (device / "hw_counters").symlink_to(self.folder / "efa/device")
+
+    def put_state(self, state: dict[str, Any]) -> None:
+        """Replace what the simulated NVML answers from."""
+        _replace(self.folder / "state.json", json.dumps(state, separators=(",", ":")))
+
+    def put_ranks(self, ranks: list[Rank]) -> None:
+        """Make /proc hold exactly these processes."""
+        wanted = {rank.pid: rank for rank in ranks}
+        for pid, rank in list(self._ranks.items()):
+            if wanted.get(pid) != rank:
+                shutil.rmtree(self.folder / f"proc/{pid}", ignore_errors=True)
+                del self._ranks[pid]
+        for pid, rank in wanted.items():
+            if pid not in self._ranks:
+                self._make_process(rank)
+                self._ranks[pid] = rank
+        self._write_memory(sum(41_000_000 for _ in ranks))
+
+    def _make_process(self, rank: Rank) -> None:
+        ticks = int((rank.started_at - self._booted_at) * os.sysconf("SC_CLK_TCK"))
+        # Made beside and moved, so that nobody reads half a process.
+        folder, made = self.folder / f"proc/{rank.pid}", self.folder / f"new-{rank.pid}"
+        made.mkdir()
+        # Field 22 is the start time; only what stands before it is ever read.
+        stat = f"{rank.pid} ({rank.program[:15]}) S {rank.pid - 1} {'0 ' * 17}{ticks} 0 0\n"
+        scope = f"/system.slice/slurmstepd.scope/job_{rank.job_id}/step_{rank.step}/user/task_{rank.node_rank}"
+        uid = USERS[rank.uid_of]
+        _write(made / "stat", stat)
+        _write(made / "comm", rank.program[:15] + "\n")
+        _write(made / "status", f"Name:\t{rank.program[:15]}\nState:\tS (sleeping)\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
+        _write(made / "cgroup", f"0::{scope}\n")
+        _write(made / "cmdline", f"{rank.program}\0-u\0train.py\0")
+        _write(made / "environ", "\0".join(f"{name}={value}" for name, value in _environ(rank).items()) + "\0")
+        _write(made / "wchan", "futex_wait_queue")
+        made.rename(folder)
+
+    def log(self, messages: list[tuple[float, str]], now: float) -> None:
+        """Append the kernel messages that are due and have not been written; `messages` only ever grows."""
+        due = [message for message in messages[self._logged :] if message[0] <= now]
+        if not due:
+            return
+        offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
+        with (self.folder / "kmsg").open("ab") as file:
+            for at, text in due:
+                self._logged += 1
+                micro = max(0, int((at - offset) * 1e6))
+                file.write(f"3,{self._logged},{micro},-;{text}\n".encode().ljust(_RECORD, b"\0"))
+
+
+def _environ(rank: Rank) -> dict[str, object]:
+    told: dict[str, object] = {
+        "SLURM_JOB_ID": rank.job_id,
+        "SLURM_STEP_ID": rank.step,
+        "SLURM_PROCID": rank.node_rank,
+        "SLURM_LOCALID": 0,
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
+    if rank.rank is not None:
+        told |= {"RANK": rank.rank, "LOCAL_RANK": rank.gpu, "WORLD_SIZE": rank.world, "MASTER_PORT": 29500}
+    return told
+
+
+def cpus() -> int:
+    """CPUs of every node."""
+    return CPUS
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(path.name + ".new")
+    _write(beside, text)
+    beside.replace(path)
+
+
+def _program(path: Path, text: str) -> None:
+    _write(path, text)
+    path.chmod(0o700)
