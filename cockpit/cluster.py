@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cockpit import joins, problems
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
-from cockpit.fleet import FleetJoin, GpuRow
+from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
 from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
 from cockpit.gpu_problems import Fleet, of_fleet
 from cockpit.hosts import open_host, retry_now
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SITE_INTERVAL_S = 300.0
-_WITHOUT_MACHINE = ("powered_down", "powering_down", "powering_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class Cluster:
     def _gpu_targets(self) -> Iterable[Target]:
         """Nodes with GPUs that have a machine behind them; Slurm gives a powered-down one no address."""
         for node in self.view.nodes or ():
-            if node.gpus_total and node.address and not node.state.has(*_WITHOUT_MACHINE):
+            if node.gpus_total and node.address and not node.state.has(*WITHOUT_MACHINE):
                 yield Target(node.name, node.address)
 
     def _poller(self, key: SourceKey[T], read: Callable[[], T], interval_s: float) -> Poller[T]:

@@ -11,6 +11,7 @@ from cockpit.gpu_rules import Finding, findings
 from cockpit.models import Freshness, Health, Job, Node
 from cockpit.sources.gpus import FleetReading, NodeWatch
 
+WITHOUT_MACHINE = ("powered_down", "powering_down", "powering_up")
 LIVE_S = 8.0
 LOST_S = 60.0
 _ORDER = list(Health)
@@ -95,19 +96,19 @@ class FleetJoin:
                 continue
             parts: tuple[object, ...] = (watch, node, held)
             old = self._kept.get(node.name)
-            same = old is not None and all(a is b for a, b in zip(old[0], parts, strict=True))
+            same = old is not None and old[0][0] is watch and old[0][1] is node and old[0][2] == held
             kept[node.name] = old if old and same else (parts, _node_rows(node, watch, held, self._rules))
         self._kept = kept
         return tuple(row for _, rows in kept.values() for row in rows)
 
 
 def _node_rows(node: Node, watch: NodeWatch | None, held: tuple[Job, ...], rules: Rules) -> tuple[GpuRow, ...]:
-    if watch is None and node.state.has("powered_down", "powering_down"):
+    if watch is None and node.state.has(*WITHOUT_MACHINE):
         return ()  # there is no machine, so there are no GPUs
-    reading = watch.reading if watch else None
-    rows = [_row(node, watch, held, slot, sample, rules) for slot, sample in enumerate(reading.gpus if reading else ())]
-    if reading is None:
-        rows += [GpuRow(node.name, slot, watch) for slot in range(node.gpus_total or 0)]
+    samples = watch.reading.gpus if watch and watch.reading else ()
+    rows = [_row(node, watch, held, slot, sample, rules) for slot, sample in enumerate(samples)]
+    # What Slurm counts on and nobody has seen keeps its row, too.
+    rows += [GpuRow(node.name, slot, watch) for slot in range(len(samples), node.gpus_total or 0)]
     return tuple(rows)
 
 

@@ -69,6 +69,8 @@ class GpuTable:
             return "not watched", STATE_TOKENS[Health.UNKNOWN]
         if watch.seen_at is None:
             return (f"not read: {watch.fault.why}" if watch.fault else "connecting …"), STATE_TOKENS[Health.UNKNOWN]
+        if row.sample is None:
+            return _driver(row) or "the driver does not show it", STATE_TOKENS[Health.UNKNOWN]
         words = " · ".join(finding.title for finding in row.findings)
         if self._old(row):
             age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
@@ -111,7 +113,8 @@ def _driver(row: GpuRow) -> str:
     reading = row.watch.reading if row.watch else None
     if reading is None or reading.driver.state in _ANSWERS:
         return ""
-    return f"driver {reading.driver.state.value}"
+    why = f": {reading.driver.why}" if reading.driver.why else ""
+    return f"driver {reading.driver.state.value}{why}"
 
 
 def shown(value: Value | None, form: str) -> str:

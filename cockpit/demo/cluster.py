@@ -17,6 +17,7 @@ from paramiko import Ed25519Key
 
 from cockpit.demo import stubs
 from cockpit.demo.execution import Machine
+from cockpit.demo.probing import GpuFarm
 from cockpit.demo.server import USER, DemoServer
 from cockpit.demo.sim import CLUSTER, HEAD, Simulation
 
@@ -67,6 +68,7 @@ class DemoCluster:
         self.folder: Path | None = None
         self._server: DemoServer | None = None
         self._stubs: stubs.StubServer | None = None
+        self._gpus: GpuFarm | None = None
         self._remove: weakref.finalize[..., DemoCluster] | None = None
 
     @property
@@ -88,16 +90,17 @@ class DemoCluster:
             stubs.install(folder / "bin", folder / "stubs.sock")
             self._stubs = stubs.StubServer(self.sim, folder / "stubs.sock")
             host_key, client_key = _write_key(folder / "host_key"), _write_key(folder / "id_ed25519")
-            self._server = self._serve(folder, host_key, client_key)
+            self._gpus = GpuFarm(self.sim, folder / "nodes")
+            self._server = self._serve(folder, self._gpus, host_key, client_key)
             return self._write_files(folder, host_key)
         except BaseException:
             self.stop()
             raise
 
-    def _serve(self, folder: Path, host_key: Ed25519Key, client_key: Ed25519Key) -> DemoServer:
+    def _serve(self, folder: Path, gpus: GpuFarm, host_key: Ed25519Key, client_key: Ed25519Key) -> DemoServer:
         path = stubs.search_path(folder / "bin")
         machines = {
-            name: Machine(name, self.sim, folder / "home" / name, path) for name in (HEAD, *self.sim.nodes)
+            name: Machine(name, self.sim, folder / "home" / name, path, gpus) for name in (HEAD, *self.sim.nodes)
         }
         return DemoServer(machines.pop(HEAD), machines, self._find, host_key, client_key)
 
@@ -112,9 +115,7 @@ class DemoCluster:
     def _write_files(self, folder: Path, host_key: Ed25519Key) -> Path:
         key = f"ssh-ed25519 {base64.b64encode(host_key.asbytes()).decode()}"
         names = [f"[127.0.0.1]:{self.port}"]
-        names += [
-            f"[{node.own_address}]:{self.port},[{node.name}]:{self.port}" for node in self.sim.nodes.values()
-        ]
+        names += [f"[{node.own_address}]:{self.port},[{node.name}]:{self.port}" for node in self.sim.nodes.values()]
         _write(folder / "known_hosts", "".join(f"{name} {key}\n" for name in names))
         values = {"head": HEAD, "cluster": CLUSTER, "port": self.port, "user": USER, "folder": folder}
         _write(folder / "ssh_config", _SSH_CONFIG.format(**values))
@@ -126,9 +127,11 @@ class DemoCluster:
             self._server.stop()
         if self._stubs is not None:
             self._stubs.stop()
+        if self._gpus is not None:
+            self._gpus.stop()
         if self._remove is not None:
             self._remove()
-        self.folder = self._server = self._stubs = None
+        self.folder = self._server = self._stubs = self._gpus = None
 
     def __enter__(self) -> Path:
         return self.start()

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
 from paramiko import Channel, SSHException
 
 from cockpit.demo.commands import interpret
+from cockpit.demo.probing import GpuFarm
 from cockpit.demo.programs.registry import run
 from cockpit.demo.programs.table import Answer
 from cockpit.demo.sim import Simulation
@@ -28,11 +29,12 @@ _LOOK_EVERY_S = 0.2
 class Machine:
     """One host of the demo as a login sees it: its name, home, environment and the cluster behind it."""
 
-    def __init__(self, name: str, sim: Simulation, home: Path, path: str) -> None:
+    def __init__(self, name: str, sim: Simulation, home: Path, path: str, gpus: GpuFarm) -> None:
         self.name = name
         self.sim = sim
         self.home = home
         self._path = path
+        self._gpus = gpus
 
     def environment(self) -> dict[str, str]:
         """The small environment of a non-interactive login; nothing of the user's own leaks in."""
@@ -55,13 +57,19 @@ class Machine:
                 return
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             if terminal is None:
-                _Subprocess(channel, line or "exec /bin/sh", self.environment(), self.home).run()
+                self._run(channel, line or "exec /bin/sh")
             else:
                 terminal.run(channel, line, self.environment(), self.home)
         except (OSError, EOFError, SSHException):
             pass  # the channel or its connection is gone; there is nobody left to tell
         finally:
             channel.close()
+
+    def _run(self, channel: Channel, line: str) -> None:
+        with self._gpus.probe(self.name, line) as probe:
+            swap = None if probe is None else probe.stdin.feed
+            line = line if probe is None else probe.line
+            _Subprocess(channel, line, self.environment(), self.home, swap).run()
 
 
 def _send_answer(channel: Channel, answer: Answer) -> None:
@@ -74,8 +82,16 @@ def _send_answer(channel: Channel, answer: Answer) -> None:
 class _Subprocess:
     """A real process between three pipes and a channel; it ends with the channel."""
 
-    def __init__(self, channel: Channel, line: str, env: Mapping[str, str], home: Path) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        line: str,
+        env: Mapping[str, str],
+        home: Path,
+        swap: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._channel = channel
+        self._swap = swap or (lambda data: data)
         # A session of its own, so that everything the line started can be ended together.
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", line.encode("utf-8", "surrogateescape")],
@@ -120,7 +136,7 @@ class _Subprocess:
             return
         with contextlib.suppress(OSError, ValueError):
             while data := self._channel.recv(_CHUNK):
-                _write_all(stdin, data)
+                _write_all(stdin, self._swap(data))
         with contextlib.suppress(OSError):
             stdin.close()
         # A half-close leaves the process running until it ends or the client closes for good.

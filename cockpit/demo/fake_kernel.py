@@ -20,7 +20,7 @@ def install(folder: str, name: str, release: str, cpus: int, users: "dict[int, s
     machine = os.uname()
     told = os.uname_result((machine.sysname, name, release, machine.version, machine.machine))
     os.uname = lambda: told
-    os.cpu_count = lambda: cpus  # type: ignore[assignment]
+    os.cpu_count = lambda: cpus
     os.stat = _stat_of(os.path.join(folder, "proc") + "/")
     pwd.getpwuid = _people(users)
     ctypes.CDLL = _Library  # type: ignore[misc]
@@ -51,9 +51,9 @@ def _stat_of(proc: str) -> "Any":
             return found
         try:
             with open(os.path.join(path, "status"), encoding="utf-8") as file:
-                words = [line.split() for line in file if line.startswith("Uid:")][0]
+                words = next(line.split() for line in file if line.startswith("Uid:"))
             return os.stat_result((*found[:4], int(words[1]), *found[5:10]))
-        except (OSError, LookupError, ValueError):
+        except (OSError, LookupError, StopIteration, ValueError):
             return found
 
     return stat

@@ -4,6 +4,8 @@ Answers from `state.json` in FOLDER, which the demo rewrites when jobs come and 
 from the time and a seed alone, so that all GPUs of a job move together on every node without being told.
 """
 
+# ruff: noqa: N802, N816 - the names are NVML's own
+
 import ctypes
 import json
 import math
@@ -12,7 +14,8 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from collections.abc import Callable
+    from typing import Any
 
     Readings = dict[str, float]
 
@@ -26,7 +29,7 @@ NVML_ERROR_TIMEOUT = 10
 NVML_ERROR_GPU_IS_LOST = 15
 NVML_FI_DEV_MEMORY_TEMP = 82
 NVML_FI_DEV_GET_GPU_RECOVERY_ACTION = 230
-nvmlMemory_v2 = 0x02000028  # noqa: N816 - NVML's own names
+nvmlMemory_v2 = 0x02000028
 
 _WORDS = {
     NVML_ERROR_INVALID_ARGUMENT: "Invalid Argument",
@@ -84,7 +87,7 @@ class _Card:
         self.index = index
         self.told = told
         self._at = 0.0
-        self._values: "Readings" = {}
+        self._values: Readings = {}
 
     def check(self) -> None:
         """Raise what a call on a card that fell off the bus gets."""
@@ -135,8 +138,8 @@ class _Node:
     """The node's state file, read again when it has changed, and the small files that follow it."""
 
     def __init__(self) -> None:
-        self.told: "dict[str, Any]" = {}
-        self.cards: "list[_Card]" = []
+        self.told: dict[str, Any] = {}
+        self.cards: list[_Card] = []
         self.events_from = time.time()
         self._looked = 0.0
         self._stamp = -1
@@ -160,13 +163,13 @@ class _Node:
         now = time.time()
         uptime = now - self.told["boot"]
         load = self.told["load"] * (1 + 0.03 * math.sin(now / 47))
-        _overwrite("proc/uptime", "%.2f %.2f" % (uptime, uptime * 150), 48)
-        _overwrite("proc/loadavg", "%.2f %.2f %.2f 3/2871 99999" % (load, load * 0.99, load * 0.97), 64)
+        _overwrite("proc/uptime", f"{uptime:.2f} {uptime * 150:.2f}", 48)
+        _overwrite("proc/loadavg", f"{load:.2f} {load * 0.99:.2f} {load * 0.97:.2f} 3/2871 99999", 64)
         net = self.told["net"]
         carried = net["bytes"] + net["per_s"] * max(0.0, now - net["at"])
         for kind in range(4):
             for counter, share in self.told["counters"].items():
-                _overwrite("efa/%d/%s" % (kind, counter), str(int(carried * share * (1 + 0.004 * kind))), 24)
+                _overwrite(f"efa/{kind}/{counter}", str(int(carried * share * (1 + 0.004 * kind))), 24)
 
 
 def _overwrite(name: str, text: str, width: int) -> None:
@@ -188,7 +191,7 @@ _node = _Node()
 
 
 def _card(handle: "Any") -> _Card:
-    index = (handle.value - _FIRST_HANDLE) // 0x100
+    index = int(handle.value - _FIRST_HANDLE) // 0x100
     cards = _node.look().cards
     if not 0 <= index < len(cards):
         raise NVMLError(NVML_ERROR_INVALID_ARGUMENT)
@@ -273,7 +276,7 @@ def nvmlDeviceGetIndex(handle: "Any") -> int:
 
 def nvmlDeviceGetPciInfo(handle: "Any") -> _Struct:
     bus = int(_there(handle)["pci"].split(":")[1], 16)
-    return _Struct(busId="00000000:%02X:00.0" % bus, domain=0, bus=bus, device=0)
+    return _Struct(busId=f"00000000:{bus:02X}:00.0", domain=0, bus=bus, device=0)
 
 
 def nvmlDeviceGetMaxClockInfo(handle: "Any", kind: int) -> int:
@@ -305,13 +308,13 @@ def nvmlDeviceGetUtilizationRates(handle: "Any") -> _Struct:
     return _Struct(gpu=int(values["util"]), memory=int(values["mem_util"]))
 
 
-def nvmlDeviceGetMemoryInfo(handle: "Any", version: "Optional[int]" = None) -> _Struct:
+def nvmlDeviceGetMemoryInfo(handle: "Any", version: "int | None" = None) -> _Struct:
     used = int(_there(handle)["mem_mib"])
     return _Struct(total=_TOTAL_MIB * _MIB, used=used * _MIB, free=(_TOTAL_MIB - used) * _MIB, reserved=0)
 
 
 def nvmlDeviceGetTemperature(handle: "Any", sensor: int) -> int:
-    return int(round(_card(handle).values()["temp"]))
+    return round(_card(handle).values()["temp"])
 
 
 def nvmlDeviceGetPowerUsage(handle: "Any") -> int:
@@ -365,7 +368,7 @@ def nvmlDeviceGetFieldValues(handle: "Any", fields: "list[int]") -> "list[_Struc
     return [_field(known.get(number)) for number in fields]
 
 
-def _field(value: "Optional[int]") -> _Struct:
+def _field(value: "int | None") -> _Struct:
     code = NVML_ERROR_NOT_SUPPORTED if value is None else NVML_SUCCESS
     return _Struct(nvmlReturn=code, valueType=1, value=_Struct(uiVal=value))
 

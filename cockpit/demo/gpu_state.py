@@ -51,6 +51,7 @@ class Rank:
     mem_mib: int
     step: str
     node_rank: int
+    local: int
     rank: int | None  # None: not started by a launcher that counts ranks
     world: int
 
@@ -150,7 +151,7 @@ def ranks(node: SimNode, job: SimJob) -> list[Rank]:
         rank = None if kind == "burst" or world == 1 else place * job.ask.gpus + local
         program = _PROGRAMS[kind]
         found.append(
-            Rank(pid, job.ask.user, program, started_at, job.job_id, gpu, mem_mib, step, place, rank, world)
+            Rank(pid, job.ask.user, program, started_at, job.job_id, gpu, mem_mib, step, place, local, rank, world)
         )
     return found
 

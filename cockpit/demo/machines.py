@@ -144,10 +144,7 @@ class SimNode:
 def build_nodes(count: int) -> list[SimNode]:
     """`count` nodes, two thirds static, named and partitioned as on the demo's ParallelCluster."""
     static = max(1, round(count * 2 / 3))
-    nodes = [
-        SimNode(f"gpu-st-p5-{number}", number - 1, True, _partitions(number))
-        for number in range(1, static + 1)
-    ]
+    nodes = [SimNode(f"gpu-st-p5-{number}", number - 1, True, _partitions(number)) for number in range(1, static + 1)]
     for number in range(1, count - static + 1):
         node = SimNode(f"gpu-dy-p5-{number}", static + number - 1, False, ("gpu",), Power.DOWN)
         nodes.append(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,7 +12,6 @@ from typing import Any
 
 from cockpit.demo.gpu_state import COUNTERS, GPU_BUSES, Rank
 from cockpit.demo.jobs import USERS
-from cockpit.demo.machines import CPUS
 
 KERNEL = "6.1.134-150.224.amzn2023.x86_64"
 _EFA_DEVICES = 32
@@ -74,8 +74,7 @@ class NodeFiles:
         proc = self.folder / "proc"
         (proc / "self").mkdir(parents=True)
         (proc / "sys/kernel/random").mkdir(parents=True)
-        # Stable over restarts of the demo only as long as the boot time is.
-        number = f"{abs(hash((name, self._booted_at))) % 16**32:032x}"
+        number = hashlib.sha256(f"{name} {self._booted_at}".encode()).hexdigest()
         boot = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-8{number[17:20]}-{number[20:]}"
         _write(proc / "sys/kernel/random/boot_id", boot + "\n")
         _write(proc / "stat", f"cpu 0 0 0 0\nbtime {int(self._booted_at)}\n")
@@ -113,7 +112,8 @@ class NodeFiles:
         (device / "device").mkdir(parents=True)
         (device / "ports/1/gids").mkdir(parents=True)
         _write(device / "device/vendor", "0x1d0f\n")
-        _write(device / "ports/1/gids/0", f"fe80:0000:0000:0000:0c{index % 256:02x}:{index // 256:02x}ff:fe4d:{number:04x}\n")
+        gid = f"fe80:0000:0000:0000:0c{index % 256:02x}:{index // 256:02x}ff:fe4d:{number:04x}"
+        _write(device / "ports/1/gids/0", gid + "\n")
         (device / "ports/1/hw_counters").symlink_to(self.folder / f"efa/{number % _KINDS}")
         (device / "hw_counters").symlink_to(self.folder / "efa/device")
 
@@ -132,7 +132,7 @@ class NodeFiles:
             if pid not in self._ranks:
                 self._make_process(rank)
                 self._ranks[pid] = rank
-        self._write_memory(sum(41_000_000 for _ in ranks))
+        self._write_memory(41_000_000 * len(ranks))
 
     def _make_process(self, rank: Rank) -> None:
         ticks = int((rank.started_at - self._booted_at) * os.sysconf("SC_CLK_TCK"))
@@ -174,13 +174,8 @@ def _environ(rank: Rank) -> dict[str, object]:
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
     }
     if rank.rank is not None:
-        told |= {"RANK": rank.rank, "LOCAL_RANK": rank.gpu, "WORLD_SIZE": rank.world, "MASTER_PORT": 29500}
+        told |= {"RANK": rank.rank, "LOCAL_RANK": rank.local, "WORLD_SIZE": rank.world, "MASTER_PORT": 29500}
     return told
-
-
-def cpus() -> int:
-    """CPUs of every node."""
-    return CPUS
 
 
 def _write(path: Path, text: str) -> None:

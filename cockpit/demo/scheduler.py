@@ -142,9 +142,7 @@ def _running_tasks(sim: Simulation, job: SimJob) -> int:
 def _estimate(sim: Simulation, job: SimJob) -> float:
     """When the limits of running jobs would let this one start; noted on the job as Slurm does."""
     usable = [
-        node
-        for node in sim.nodes.values()
-        if job.ask.partition in node.partitions and not (node.drain or node.down)
+        node for node in sim.nodes.values() if job.ask.partition in node.partitions and not (node.drain or node.down)
     ]
     due = sorted((_free_at(sim, node), node.index, node.name) for node in usable)[: job.ask.nodes]
     if len(due) < job.ask.nodes or due[-1][0] == math.inf:

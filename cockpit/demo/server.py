@@ -154,9 +154,7 @@ class _Login(paramiko.ServerInterface):
             return False
         self._waiting.pop(channel.get_id(), None)
         terminal = self._terminals.get(channel.get_id())
-        self.transport.ready.append(
-            lambda: self._server.spawn(lambda: self._machine.execute(channel, line, terminal))
-        )
+        self.transport.ready.append(lambda: self._server.spawn(lambda: self._machine.execute(channel, line, terminal)))
         return True
 
 

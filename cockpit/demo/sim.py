@@ -18,6 +18,7 @@ from cockpit.demo import scheduler, workload
 from cockpit.demo.jobs import Ask, SimJob
 from cockpit.demo.machines import Power, SimNode, build_nodes
 from cockpit.demo.scenarios import SCENARIOS
+from cockpit.demo.troubles import Struck
 
 CLUSTER = "demo"
 HEAD = "demo-head"
@@ -56,6 +57,8 @@ class Simulation:
         self.jobs: dict[int, SimJob] = {}
         self.outcomes: dict[int, str] = {}  # how jobs ended that somebody may depend on
         self.last_id = 48211
+        self.lead_id: int | None = None  # the big training run
+        self.struck: dict[str, list[Struck]] = {}  # host -> what is wrong with its GPUs
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._pass_due = False

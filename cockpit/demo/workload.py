@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cockpit.demo import troubles
 from cockpit.demo.jobs import Ask, SimJob
 from cockpit.demo.machines import GPUS, Power
 from cockpit.demo.scheduler import Pool
@@ -44,6 +45,7 @@ def populate(sim: Simulation) -> None:
     _break_nodes(sim)
     lead = _place_cast(sim)
     _fill(sim)
+    troubles.place(sim, lead)
     _record_past(sim)
     if sim.scenario.queue:
         _queue_cast(sim, lead)
@@ -81,9 +83,7 @@ def _place_cast(sim: Simulation) -> SimJob | None:
     # The small jobs come first, so that they share a node and the big run gets whole ones.
     notebook = Ask("jupyter", "aisha", 1, 1, 5 * HOUR, 8 * HOUR, "interactive", comment="ask before draining")
     _place(sim, up, notebook, 2.2 * HOUR)
-    evals = Ask(
-        "eval-sweep", "kenji", 1, 1, 0.4 * HOUR, HOUR, tasks=tuple(range(24)), throttle=4, comment="nightly"
-    )
+    evals = Ask("eval-sweep", "kenji", 1, 1, 0.4 * HOUR, HOUR, tasks=tuple(range(24)), throttle=4, comment="nightly")
     _start_array(sim, up, evals)
     _place(sim, up, Ask("asr-debug", "lucas", 1, 2, 2 * HOUR, 6 * HOUR, whole=True), 0.7 * HOUR)
     size = max(1, min(64, int(len(up.free) * sim.scenario.training)))
@@ -93,6 +93,9 @@ def _place_cast(sim: Simulation) -> SimJob | None:
     _place(sim, up, Ask("safety-eval", "tomasz", 1, GPUS, 3 * HOUR, 6 * HOUR, "prio", 12000), 1.3 * HOUR)
     if sim.scenario.waking:
         _wake(sim)
+    for node in [node for node in sim.nodes.values() if not node.static][: sim.scenario.awake]:
+        node.power, node.boot_at = Power.UP, sim.now - sim.rng.uniform(1, 6) * HOUR
+        sim.rest(node)
     return placed
 
 

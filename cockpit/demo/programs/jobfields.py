@@ -94,15 +94,11 @@ _FIELDS: dict[str, Field[JobRow]] = {
     "ArrayJobID": Field("ARRAY_JOB_ID", lambda row: str(row.job.array_job_id or row.job.job_id)),
     "ArrayTaskID": Field("ARRAY_TASK_ID", lambda row: row.tasks),
     "HetJobID": Field("HET_JOB_ID", lambda row: str(row.job.het_job_id or "N/A")),
-    "HetJobOffset": Field(
-        "HET_JOB_OFFSET", lambda row: str(row.job.het_offset) if row.job.het_job_id else "N/A"
-    ),
+    "HetJobOffset": Field("HET_JOB_OFFSET", lambda row: str(row.job.het_offset) if row.job.het_job_id else "N/A"),
     "HetJobIDSet": Field(
         "HET_JOB_ID_SET",
         lambda row: (
-            f"{row.job.het_job_id}-{row.job.het_job_id + row.job.het_size - 1}"
-            if row.job.het_job_id
-            else "N/A"
+            f"{row.job.het_job_id}-{row.job.het_job_id + row.job.het_size - 1}" if row.job.het_job_id else "N/A"
         ),
     ),
     "StateCompact": Field("ST", _code),

@@ -44,8 +44,7 @@ def node_lines(node: SimNode, env: Mapping[str, str], detail: bool) -> list[str]
     if known:
         lines.append("OS=Linux 6.8.0-1029-aws #31-Ubuntu SMP Wed Apr 23 18:42:41 UTC 2025 ")
     lines += [
-        f"RealMemory={MEM_MIB} AllocMem={node.mem_used_mib} FreeMem={free_mem(node)} "
-        f"Sockets={SOCKETS} Boards=1",
+        f"RealMemory={MEM_MIB} AllocMem={node.mem_used_mib} FreeMem={free_mem(node)} Sockets={SOCKETS} Boards=1",
         f"State={nodestate.complete(node).upper()} ThreadsPerCore={THREADS_PER_CORE} {_ONE_NODE_KEYS}",
         f"Partitions={','.join(sorted(node.partitions))} ",
         f"BootTime={stamp(node.boot_at, env, 'None')} SlurmdStartTime={stamp(node.boot_at, env, 'None')}",

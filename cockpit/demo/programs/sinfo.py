@@ -61,9 +61,7 @@ def sinfo(call: Call) -> Answer:
     if "-V" in given:
         return Answer(0, encode(f"slurm {SLURM_VERSION}\n"))
     if "-a" in given and "-p" in given:
-        raise WrongUse(
-            "sinfo: error: Conflicting options, -a and -p, specified.  Please choose one or the other.\n"
-        )
+        raise WrongUse("sinfo: error: Conflicting options, -a and -p, specified.  Please choose one or the other.\n")
     nodes = _select(call, given)
     columns, complaints = _columns(given, nodes)
     rows = _rows(call, given, nodes, columns)
@@ -86,9 +84,7 @@ def _select(call: Call, given: dict[str, str]) -> list[SimNode]:
     if "-t" in given:
         states = [word.strip().lower() for word in given["-t"].split(",")]
         if bad := [word for word in states if word not in _STATES.split(",")]:
-            raise WrongUse(
-                f'sinfo: error: Bad state string: "{bad[0]}"\nsinfo: error: valid states: {_STATES}\n'
-            )
+            raise WrongUse(f'sinfo: error: Bad state string: "{bad[0]}"\nsinfo: error: valid states: {_STATES}\n')
         nodes = [node for node in nodes if any(_in_state(node, state) for state in states)]
     if "-R" in given:
         nodes = [node for node in nodes if node.reason]
@@ -127,12 +123,7 @@ def _rows(
     """Rows: one for each node and partition with -N, else one for each set of equal values."""
     only = given["-p"].split(",") if "-p" in given else None
     setups = [setup for setup in PARTITIONS if only is None or setup.name in only]
-    single = [
-        NodeRow((node,), setup, call.env)
-        for setup in setups
-        for node in nodes
-        if setup.name in node.partitions
-    ]
+    single = [NodeRow((node,), setup, call.env) for setup in setups for node in nodes if setup.name in node.partitions]
     if "-N" in given:
         return sorted(single, key=lambda row: (row.one.static, row.one.index))
     return _grouped(single, columns, call)

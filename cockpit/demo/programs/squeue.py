@@ -120,9 +120,7 @@ def _filter_ids(call: Call, text: str, wanted: _Wanted) -> None:
         ids = {job.job_id, job.array_job_id, job.het_job_id}
         return any(number in ids and task in (None, job.task) for number, task in asked)
 
-    if len(asked) == 1 and not any(
-        asked[0][0] in (job.job_id, job.array_job_id) for job in call.sim.jobs.values()
-    ):
+    if len(asked) == 1 and not any(asked[0][0] in (job.job_id, job.array_job_id) for job in call.sim.jobs.values()):
         raise WrongUse("slurm_load_jobs error: Invalid job id specified\n")
     wanted.tests.append(match)
 
@@ -149,9 +147,7 @@ def _filter_hosts(call: Call, text: str, wanted: _Wanted) -> None:
 
 def _rows(call: Call, jobs: Sequence[SimJob], expand_arrays: bool) -> list[JobRow]:
     """Rows in squeue's default order: partition, state, priority downwards."""
-    ordered = sorted(
-        jobs, key=lambda job: (job.ask.partition, CODES[job.shown_state], -job.priority, job.job_id)
-    )
+    ordered = sorted(jobs, key=lambda job: (job.ask.partition, CODES[job.shown_state], -job.priority, job.job_id))
     rows: list[JobRow] = []
     for job in ordered:
         tasks: Sequence[int | None] = job.rest if expand_arrays and job.rest else [None]

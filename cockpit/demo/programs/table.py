@@ -81,9 +81,7 @@ def parse_long(program: str, spec: str, fields: Mapping[str, Field[RowT]]) -> tu
     return columns, complaints
 
 
-def parse_short(
-    program: str, spec: str, letters: Mapping[str, Field[RowT]]
-) -> tuple[list[Column[RowT]], str]:
+def parse_short(program: str, spec: str, letters: Mapping[str, Field[RowT]]) -> tuple[list[Column[RowT]], str]:
     """Columns of `-o "%.18i %P"`: literal text stays, `%[.][N]X` is a field."""
     columns: list[Column[RowT]] = []
     complaints, literal, position = "", "", 0
@@ -114,15 +112,12 @@ def render(columns: Sequence[Column[RowT]], rows: Sequence[RowT], header: bool) 
     if header:
         lines.append(b"".join(column.cell(column.field.header if column.field else "") for column in columns))
     lines += [
-        b"".join(column.cell(column.field.text(row) if column.field else "") for column in columns)
-        for row in rows
+        b"".join(column.cell(column.field.text(row) if column.field else "") for column in columns) for row in rows
     ]
     return b"".join(line + b"\n" for line in lines)
 
 
-def options(
-    program: str, argv: Sequence[str], shorts: str, longs: str
-) -> tuple[list[tuple[str, str]], list[str]]:
+def options(program: str, argv: Sequence[str], shorts: str, longs: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Options and operands, GNU style. Raises WrongUse with glibc's texts."""
     try:
         return getopt.gnu_getopt(list(argv), shorts, longs.split())
