@@ -11,6 +11,7 @@ import json
 import math
 import os
 import time
+import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,12 +111,16 @@ class _Card:
         found = self._of_mode(mode, now)
         before = _MODES[modes[place - 1][1] if place else "free"][5] + self._warmth()
         found["temp"] += (before - found["temp"]) * math.exp(-max(0.0, now - since) / _TAU_S)
-        found["hbm"] = found["temp"] + (8.0 if mode != "free" else 4.0)
+        found["hbm"] = found["temp"] + (4.0 if mode in ("free", "hot") else 8.0)
         return found
 
     def _warmth(self) -> float:
-        # Cards further back in the air stream are warmer.
-        return 2.6 * (self.index % 4) + 0.4 * (self.index // 4)
+        # Cards further back in the air stream are warmer, and no two are alike.
+        return 2.4 * (self.index % 4) + 0.3 * (self.index // 4) + self._own("temp", 1.0)
+
+    def _own(self, what: str, spread: float) -> float:
+        """How much this very card differs from others, the same at any time."""
+        return spread * (2 * (zlib.crc32((what + self.told["uuid"]).encode()) % 1000) / 999 - 1)
 
     def _of_mode(self, mode: str, now: float) -> "Readings":
         seed = self.told["seed"]
@@ -127,8 +132,8 @@ class _Card:
         return {
             "util": float(min(high, max(low, round(util + util_swing * wave + 0.9 * own * (util_swing > 0))))),
             "mem_util": round(max(0.0, mem_util * (1 + 0.12 * wave))),
-            "power": power + power_swing * wave + 5 * own * (power > 200) + 1.6 * (self.index - 3.5),
-            "temp": temp + (self._warmth() + 1.2 * wave * (power_swing > 20) if mode != "hot" else 0.5 * own),
+            "power": power + power_swing * wave + 5 * own * (power > 200) + self._own("power", 4 + power / 60),
+            "temp": temp + (self._warmth() + 1.0 * wave * (power_swing > 20) if mode != "hot" else 0.5 * own),
             "clock": clock if power_swing < 10 else 15 * round((clock - 25 * wave) / 15),
             "throttle": float(_THROTTLE.get(mode, 0)),
         }

@@ -101,6 +101,8 @@ class NodeFiles:
             counters.mkdir(parents=True)
             for counter in (*COUNTERS, *_QUIET):
                 _write(counters / counter, "0".ljust(23) + "\n")
+        (self.folder / "efa/pci").mkdir()
+        _write(self.folder / "efa/pci/vendor", "0x1d0f\n")
         of_device = self.folder / "efa/device"
         of_device.mkdir()
         for counter in _OF_DEVICE:
@@ -109,9 +111,8 @@ class NodeFiles:
             self._make_efa(root / f"class/infiniband/rdmap{79 + number * 3}s0", index, number)
 
     def _make_efa(self, device: Path, index: int, number: int) -> None:
-        (device / "device").mkdir(parents=True)
         (device / "ports/1/gids").mkdir(parents=True)
-        _write(device / "device/vendor", "0x1d0f\n")
+        (device / "device").symlink_to(self.folder / "efa/pci")
         gid = f"fe80:0000:0000:0000:0c{index % 256:02x}:{index // 256:02x}ff:fe4d:{number:04x}"
         _write(device / "ports/1/gids/0", gid + "\n")
         (device / "ports/1/hw_counters").symlink_to(self.folder / f"efa/{number % _KINDS}")

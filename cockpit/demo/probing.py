@@ -96,7 +96,7 @@ class GpuFarm:
         try:
             shell, program = words[:3], words[3]
             argv = [*shell, prelude + program, *words[4:], *watched.files.options()]
-            yield ProbeRun(shlex.join(argv), PynvmlSwap(pynvml))
+            yield ProbeRun(f"exec {shlex.join(argv)}", PynvmlSwap(pynvml))
         finally:
             with self._changed:
                 watched.probes -= 1

@@ -28,6 +28,7 @@ class Explanation:
     stuck: bool = False  # it will not go away by itself
 
 
+@lru_cache(maxsize=4096)
 def is_stuck(reason: str) -> bool:
     """True when the job will not start unless somebody does something."""
     return any(told.stuck for told in explain_reason(reason))

@@ -28,3 +28,7 @@ def test_the_engine_runs_without_textual(module: str) -> None:
 
 def test_the_cli_starts_lean() -> None:
     assert {"yaml", "textual", "cockpit.cluster"}.isdisjoint(loaded_by("import cockpit.cli"))
+
+
+def test_packing_the_probe_is_not_importing_nvml() -> None:
+    assert "pynvml" not in loaded_by("from cockpit.probe.bundle import probe_stdin\nprobe_stdin()")
