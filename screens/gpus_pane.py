@@ -85,8 +85,8 @@ def _heat_row(node: str, rows: tuple[GpuRow, ...], metric: Metric, steady: float
 
 
 def _cell(row: GpuRow, metric: Metric) -> HeatCell:
-    group = row.job.label if row.job else ""
-    who = f" · job {row.job.label} {row.job.user}" if row.job else ""
+    group = f"job {row.job.label}" if row.job else ""
+    who = f" · {row.job.user}" if row.job else ""
     wrong = f" · {row.findings[0].title}" if row.findings else ""
     if row.sample is None:
         return HeatCell(None, "not read", Health.OK, group)

@@ -123,12 +123,12 @@ class DemoCluster:
 
     def stop(self) -> None:
         """End everything and remove the folder; does nothing when not started."""
+        if self._gpus is not None:
+            self._gpus.stop()
         if self._server is not None:
             self._server.stop()
         if self._stubs is not None:
             self._stubs.stop()
-        if self._gpus is not None:
-            self._gpus.stop()
         if self._remove is not None:
             self._remove()
         self.folder = self._server = self._stubs = self._gpus = None

@@ -174,7 +174,9 @@ class _Node:
         carried = net["bytes"] + net["per_s"] * max(0.0, now - net["at"])
         for kind in range(4):
             for counter, share in self.told["counters"].items():
-                _overwrite(f"efa/{kind}/{counter}", str(int(carried * share * (1 + 0.004 * kind))), 24)
+                _overwrite(
+                    f"efa/{kind}/ports/1/hw_counters/{counter}", str(int(carried * share * (1 + 0.004 * kind))), 24
+                )
 
 
 def _overwrite(name: str, text: str, width: int) -> None:

@@ -15,7 +15,7 @@ from cockpit.demo.jobs import USERS
 
 KERNEL = "6.1.134-150.224.amzn2023.x86_64"
 _EFA_DEVICES = 32
-_KINDS = 4  # EFA devices share counters, every fourth the same: writing them all would cost too much
+_KINDS = 4  # every fourth EFA device is the same one by another name: hundreds of files more would cost too much
 _RECORD = 8192  # one read of the kernel log gives one record; a file does so when records are as long as a read
 _MEM_KIB = 2_097_152_000
 _QUIET = (
@@ -72,8 +72,8 @@ class NodeFiles:
 
     def _make_proc(self, name: str) -> None:
         proc = self.folder / "proc"
-        (proc / "self").mkdir(parents=True)
-        (proc / "sys/kernel/random").mkdir(parents=True)
+        self._made("proc/self")
+        self._made("proc/sys/kernel/random")
         number = hashlib.sha256(f"{name} {self._booted_at}".encode()).hexdigest()
         boot = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-8{number[17:20]}-{number[20:]}"
         _write(proc / "sys/kernel/random/boot_id", boot + "\n")
@@ -90,33 +90,35 @@ class NodeFiles:
         _replace(self.folder / "proc/meminfo", text)
 
     def _make_sys(self, index: int) -> None:
-        root = self.folder / "sys"
+        """GPUs and EFA devices on the bus. What devices share is there once, with links to it."""
+        card = self._made("parts/gpu")
+        _write(card / "vendor", "0x10de\n")
+        _write(card / "class", "0x030200\n")
         for bus in GPU_BUSES:
-            device = root / f"bus/pci/devices/0000:{bus}:00.0"
-            device.mkdir(parents=True)
-            _write(device / "vendor", "0x10de\n")
-            _write(device / "class", "0x030200\n")
-        for kind in range(_KINDS):
-            counters = self.folder / f"efa/{kind}"
-            counters.mkdir(parents=True)
-            for counter in (*COUNTERS, *_QUIET):
-                _write(counters / counter, "0".ljust(23) + "\n")
-        (self.folder / "efa/pci").mkdir()
-        _write(self.folder / "efa/pci/vendor", "0x1d0f\n")
-        of_device = self.folder / "efa/device"
-        of_device.mkdir()
+            (self._made("sys/bus/pci/devices") / f"0000:{bus}:00.0").symlink_to(card)
+        _write(self._made("parts/efa") / "vendor", "0x1d0f\n")
         for counter in _OF_DEVICE:
-            _write(of_device / counter, "0\n")
+            _write(self._made("parts/hw_counters") / counter, "0\n")
+        for kind in range(_KINDS):
+            self._make_efa(index, kind)
         for number in range(_EFA_DEVICES):
-            self._make_efa(root / f"class/infiniband/rdmap{79 + number * 3}s0", index, number)
+            device = self._made("sys/class/infiniband") / f"rdmap{79 + number * 3}s0"
+            device.symlink_to(self.folder / f"efa/{number % _KINDS}")
 
-    def _make_efa(self, device: Path, index: int, number: int) -> None:
-        (device / "ports/1/gids").mkdir(parents=True)
-        (device / "device").symlink_to(self.folder / "efa/pci")
-        gid = f"fe80:0000:0000:0000:0c{index % 256:02x}:{index // 256:02x}ff:fe4d:{number:04x}"
-        _write(device / "ports/1/gids/0", gid + "\n")
-        (device / "ports/1/hw_counters").symlink_to(self.folder / f"efa/{number % _KINDS}")
-        (device / "hw_counters").symlink_to(self.folder / "efa/device")
+    def _make_efa(self, index: int, kind: int) -> None:
+        device = self._made(f"efa/{kind}")
+        gid = f"fe80:0000:0000:0000:0c{index % 256:02x}:{index // 256:02x}ff:fe4d:{kind:04x}"
+        _write(self._made(f"efa/{kind}/ports/1/gids") / "0", gid + "\n")
+        (device / "device").symlink_to(self.folder / "parts/efa")
+        (device / "hw_counters").symlink_to(self.folder / "parts/hw_counters")
+        counters = self._made(f"efa/{kind}/ports/1/hw_counters")
+        for counter in (*COUNTERS, *_QUIET):
+            _write(counters / counter, "0".ljust(23) + "\n")
+
+    def _made(self, name: str) -> Path:
+        path = self.folder / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
 
     def put_state(self, state: dict[str, Any]) -> None:
         """Replace what the simulated NVML answers from."""
@@ -145,12 +147,10 @@ class NodeFiles:
         scope = f"/system.slice/slurmstepd.scope/job_{rank.job_id}/step_{rank.step}/user/task_{rank.node_rank}"
         uid = USERS[rank.uid_of]
         _write(made / "stat", stat)
-        _write(made / "comm", rank.program[:15] + "\n")
         _write(made / "status", f"Name:\t{rank.program[:15]}\nState:\tS (sleeping)\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
         _write(made / "cgroup", f"0::{scope}\n")
         _write(made / "cmdline", f"{rank.program}\0-u\0train.py\0")
         _write(made / "environ", "\0".join(f"{name}={value}" for name, value in _environ(rank).items()) + "\0")
-        _write(made / "wchan", "futex_wait_queue")
         made.rename(folder)
 
     def log(self, messages: list[tuple[float, str]], now: float) -> None:

@@ -7,7 +7,8 @@ import shlex
 import threading
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from errno import ESHUTDOWN
 from pathlib import Path
 
 from cockpit.demo.gpu_state import line_rate, messages, node_ranks, node_state
@@ -62,15 +63,42 @@ class PynvmlSwap:
         return "".join(f"{size:<{_LENGTH}}" for size in sizes).encode() + kept + self._pynvml + rest
 
 
-@dataclass(slots=True)
 class _Watched:
-    """A node with probes on it."""
+    """A node that a probe has run on; `files` are made when the first one comes."""
 
-    files: NodeFiles
-    run: tuple[str, bytes]  # what stands before the probe's own program, and the packed NVML
-    probes: int = 0
-    known: object = None  # what the state was made from
-    traffic: dict[str, float] = field(default_factory=lambda: {"bytes": 0.0, "at": 0.0, "per_s": 0.0})
+    def __init__(self, sim: Simulation, name: str, folder: Path) -> None:
+        self.probes = 0
+        self.lock = threading.Lock()
+        self._sim, self._name, self._folder = sim, name, folder
+        self._files: NodeFiles | None = None
+        self._known: object = None  # what the state was made from
+        self._traffic = {"bytes": 0.0, "at": 0.0, "per_s": 0.0}
+
+    def update(self) -> NodeFiles:
+        """Bring the files in step with the simulation; call it with `lock` held."""
+        with self._sim.current() as sim:
+            node = sim.nodes[self._name]
+            due, now = messages(sim, node), sim.now
+            rate = line_rate(sim, node)
+            known = ([(job_id, sim.jobs[job_id].configuring) for job_id in node.shares], node.boot_at, rate)
+            state = ranks = None
+            if known != self._known:
+                state, ranks = node_state(sim, node), node_ranks(sim, node)
+            index, booted_at = node.index, node.boot_at or sim.now
+        if self._files is None:
+            self._files = NodeFiles(self._folder, self._name, index, booted_at)
+        self._files.log(due, now)
+        if state is not None and ranks is not None:
+            self._known = known
+            self._count(now, rate)
+            self._files.put_ranks(ranks)
+            self._files.put_state({**state, "net": dict(self._traffic)})
+        return self._files
+
+    def _count(self, now: float, rate: float) -> None:
+        traffic = self._traffic
+        carried = traffic["per_s"] * max(0.0, now - traffic["at"])
+        traffic.update(bytes=traffic["bytes"] + carried, at=now, per_s=rate)
 
 
 class GpuFarm:
@@ -92,10 +120,11 @@ class GpuFarm:
             yield None
             return
         watched = self._enter(node)
-        prelude, pynvml = watched.run
         try:
-            shell, program = words[:3], words[3]
-            argv = [*shell, prelude + program, *words[4:], *watched.files.options()]
+            with watched.lock:
+                files = watched.update()
+            prelude, pynvml = _programs(node, files.folder)
+            argv = [*words[:3], prelude + words[3], *words[4:], *files.options()]
             yield ProbeRun(f"exec {shlex.join(argv)}", PynvmlSwap(pynvml))
         finally:
             with self._changed:
@@ -103,51 +132,28 @@ class GpuFarm:
 
     def _enter(self, name: str) -> _Watched:
         with self._changed:
+            if self._stopping:
+                raise OSError(ESHUTDOWN, "the demo is being stopped")
             watched = self._nodes.get(name)
             if watched is None:
-                watched = self._nodes[name] = self._make(name)
-            self._update(name, watched)
+                watched = self._nodes[name] = _Watched(self._sim, name, self._folder / name)
             watched.probes += 1
             self._changed.notify()
             return watched
-
-    def _make(self, name: str) -> _Watched:
-        node = self._sim.nodes[name]
-        folder = self._folder / name
-        files = NodeFiles(folder, name, node.index, node.boot_at or self._sim.now)
-        users = {uid: login for login, uid in USERS.items()}
-        install = f"\ninstall({str(folder)!r}, {name!r}, {KERNEL!r}, {CPUS}, {users!r})\n"
-        (folder / "kernel.py").write_text(_source("fake_kernel") + install, encoding="utf-8")
-        prelude = f'exec(compile(open("{folder}/kernel.py").read(),"kernel","exec"),dict(__name__="kernel"));'
-        pynvml = _source("fake_nvml") + f"\nFOLDER = {str(folder)!r}\n"
-        return _Watched(files, (prelude, zlib.compress(pynvml.encode(), 6)))
 
     def _follow(self) -> None:
         while True:
             with self._changed:
                 if self._stopping:
                     return
-                watched = [(name, node) for name, node in self._nodes.items() if node.probes]
-                for name, node in watched:
-                    self._update(name, node)
+                watched = [node for node in self._nodes.values() if node.probes]
+            for node in watched:
+                with node.lock:
+                    node.update()
+            with self._changed:
                 # Nobody looks: nothing to do until somebody does.
-                self._changed.wait(_EVERY_S if watched else None)
-
-    def _update(self, name: str, watched: _Watched) -> None:
-        with self._sim.current() as sim:
-            node = sim.nodes[name]
-            watched.files.log(messages(sim, node), sim.now)
-            jobs = [(job_id, sim.jobs[job_id].configuring) for job_id in node.shares]
-            rate, known = line_rate(sim, node), (jobs, node.boot_at)
-            traffic = watched.traffic
-            if known == watched.known and rate == traffic["per_s"]:
-                return
-            watched.known = known
-            since_s = max(0.0, sim.now - traffic["at"])
-            traffic.update(bytes=traffic["bytes"] + traffic["per_s"] * since_s, at=sim.now, per_s=rate)
-            state, ranks = node_state(sim, node), node_ranks(sim, node)
-        watched.files.put_ranks(ranks)
-        watched.files.put_state({**state, "net": dict(traffic)})
+                if not self._stopping:
+                    self._changed.wait(_EVERY_S if watched else None)
 
     def stop(self) -> None:
         """End the thread; the files go with the demo's folder."""
@@ -155,6 +161,16 @@ class GpuFarm:
             self._stopping = True
             self._changed.notify()
         self._thread.join()
+
+
+def _programs(name: str, folder: Path) -> tuple[str, bytes]:
+    """What the probe's interpreter runs before the probe, and the packed stand-in for nvidia-ml-py."""
+    users = {uid: login for login, uid in USERS.items()}
+    install = f"\ninstall({str(folder)!r}, {name!r}, {KERNEL!r}, {CPUS}, {users!r})\n"
+    (folder / "kernel.py").write_text(_source("fake_kernel") + install, encoding="utf-8")
+    prelude = f'exec(compile(open("{folder}/kernel.py").read(),"kernel","exec"),dict(__name__="kernel"));'
+    pynvml = _source("fake_nvml") + f"\nFOLDER = {str(folder)!r}\n"
+    return prelude, zlib.compress(pynvml.encode(), 6)
 
 
 def _probe_words(line: str) -> list[str] | None:

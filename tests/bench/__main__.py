@@ -94,6 +94,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="about a minute; writes bench.json only")
     quick: bool = parser.parse_args().quick
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started us in the background
     about, bench = report.machine(), Bench(quick)
     if (reason := no_rig()) is None:
         for nodes, jobs in (BIG,) if quick else (SMALL, BIG):

@@ -131,8 +131,10 @@ def _control() -> Iterator[Any]:
     """The same heartbeat in an idle process at the same time: what of the lateness is the machine's own."""
     argv = [sys.executable, "-m", "tests.bench.heartbeat"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
-        yield lambda begin, end: _lateness(process, begin, end)
-        process.kill()
+        try:
+            yield lambda begin, end: _lateness(process, begin, end)
+        finally:
+            process.kill()
 
 
 def _lateness(process: subprocess.Popen[bytes], begin: float, end: float) -> dict[str, Any]:

@@ -35,10 +35,13 @@ def measure_quiet(target: Target, seconds: float, *, changing: bool = False) -> 
 
 
 def wait_data(session: Session) -> None:
-    """Until every source was read once; TimeoutError when one was not."""
+    """Until every source was read once and no more nodes are being dialled; TimeoutError when one was not read."""
     for name in ("nodes", "queue", "slurm"):
         session.wait_beats(name, 1, STARTED_S)
-    time.sleep(1.0)
+    until, dialled = time.monotonic() + STARTED_S, -1
+    # Each `ssh -G` is a machine on its way; a large fleet takes a while.
+    while dialled != (dialled := len(session.events("started", argv="ssh"))) and time.monotonic() < until:
+        time.sleep(1.5)
 
 
 def controller_requests(target: Target) -> dict[str, int]:

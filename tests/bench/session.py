@@ -92,7 +92,7 @@ class Cursor:
         """After `j` two neighbouring lines are painted, the lower one with the bar."""
         self.skip()
         pressed = self._session.press(b"j")
-        time.sleep(0.3)
+        time.sleep(0.5)
         lines: dict[int, bytes] = {}
         raw = b"".join(chunk for at, chunk in self._session.chunks if at > pressed)
         for row, style in self._tokens(raw):
