@@ -104,6 +104,7 @@ class CockpitApp(App[int]):
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
 
     def _told_to_end(self, number: int) -> None:
+        outlet.end_in_any_case(128 + number, self.cluster.stop)
         self.exit(return_code=128 + number)
 
     def _heard(self, name: str) -> None:

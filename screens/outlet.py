@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual.app import App
@@ -19,6 +22,7 @@ from screens.pane_spec import PaneSpec
 CLIPBOARD_MAX = 50_000  # terminals and tmux cut longer OSC 52 sequences
 TOAST_MAX = 300
 TOAST_S = 8.0
+END_AFTER_S = 2.0
 
 
 def tell(app: App[Any], text: str, *, title: str = "", severity: SeverityLevel = "information") -> None:
@@ -56,3 +60,19 @@ def export_rows(app: App[Any], cluster: str, spec: PaneSpec, rows: Sequence[Any]
         app.call_from_thread(tell, app, " ".join(map(str, paths)), title=title)
 
     threading.Thread(target=write, daemon=True).start()
+
+
+def end_in_any_case(code: int, stop: Callable[[], None]) -> None:
+    """End the process soon, even when the way out blocks.
+
+    A terminal that is gone ends Textual's writing thread, and its shutdown then waits for ever to be rid of
+    the last escape sequences.
+    """
+
+    def end() -> None:
+        time.sleep(END_AFTER_S)
+        stop()
+        atexit._run_exitfuncs()  # such as the demo's, which removes its keys
+        os._exit(code)
+
+    threading.Thread(target=end, daemon=True).start()

@@ -22,6 +22,7 @@ from cockpit.demo.server import USER, DemoServer
 from cockpit.demo.sim import CLUSTER, HEAD, Simulation
 
 _FILES_PER_NODE = 8
+_WATCHED = 64  # nodes whose GPUs are read: each costs this machine two real processes
 _SSH_CONFIG = """\
 Host {head}
     HostName 127.0.0.1
@@ -46,7 +47,7 @@ clusters:
     kind: slurm
     head: {head}
     ssh_config: "{folder}/ssh_config"
-    nodes: {{via: head, user: {user}, port: {port}}}
+    nodes: {{via: head, user: {user}, port: {port}, max: {most}}}
 """
 
 
@@ -118,6 +119,7 @@ class DemoCluster:
         names += [f"[{node.own_address}]:{self.port},[{node.name}]:{self.port}" for node in self.sim.nodes.values()]
         _write(folder / "known_hosts", "".join(f"{name} {key}\n" for name in names))
         values = {"head": HEAD, "cluster": CLUSTER, "port": self.port, "user": USER, "folder": folder}
+        values["most"] = _WATCHED
         _write(folder / "ssh_config", _SSH_CONFIG.format(**values))
         return _write(folder / "config.yaml", _CONFIG.format(**values))
 

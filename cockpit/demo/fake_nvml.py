@@ -215,10 +215,6 @@ def nvmlInit() -> None:
     _node.look()
 
 
-def nvmlShutdown() -> None:
-    pass
-
-
 def nvmlSystemGetDriverVersion() -> str:
     return "570.133.20"
 
@@ -229,9 +225,6 @@ def nvmlSystemGetNVMLVersion() -> str:
 
 def nvmlSystemGetCudaDriverVersion_v2() -> int:
     return 12080
-
-
-nvmlSystemGetCudaDriverVersion = nvmlSystemGetCudaDriverVersion_v2
 
 
 def nvmlDeviceGetCount() -> int:
@@ -260,25 +253,9 @@ def _nvmlGetFunctionPointer(name: str) -> "Callable[[Any, Any, Any], int]":
     return call
 
 
-def nvmlDeviceGetName(handle: "Any") -> str:
-    return str(_there(handle)["name"])
-
-
-def nvmlDeviceGetUUID(handle: "Any") -> str:
-    return str(_there(handle)["uuid"])
-
-
-def nvmlDeviceGetSerial(handle: "Any") -> str:
-    return str(_there(handle)["serial"])
-
-
 def nvmlDeviceGetMinorNumber(handle: "Any") -> int:
     _there(handle)
     return _card(handle).index
-
-
-def nvmlDeviceGetIndex(handle: "Any") -> int:
-    return nvmlDeviceGetMinorNumber(handle)
 
 
 def nvmlDeviceGetPciInfo(handle: "Any") -> _Struct:
@@ -331,9 +308,6 @@ def nvmlDeviceGetPowerUsage(handle: "Any") -> int:
 def nvmlDeviceGetPowerManagementLimit(handle: "Any") -> int:
     _there(handle)
     return _LIMIT_W * 1000
-
-
-nvmlDeviceGetEnforcedPowerLimit = nvmlDeviceGetPowerManagementLimit
 
 
 def nvmlDeviceGetClockInfo(handle: "Any", kind: int) -> int:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 GPU_BUSES = ("53", "64", "75", "86", "97", "a8", "b9", "ca")  # as on a p5.48xlarge
 IDLE_MIB = 4
 _CONTEXT_MIB = 520  # of a GPU's memory that is used, but by no process
-_START_S = 8.5  # from a job's start to that of its ranks
+_START_S = 8.0  # from a job's start to that of its ranks; whole, since the probe tells whole seconds
 _LINE_BYTES_S = 9.2e9  # per EFA device in an all-reduce over nodes
 _SERVING = ("eval", "safety", "qwen2", "retriever", "tokenizer", "asr")
 _PROGRAMS = {"burst": "ipykernel_launch", "serve": "python", "train": "python3"}
 
-# EFA's counters that move, as a share of the bytes carried. Names as the driver has them since 2.8.
+# EFA's counters that move, as a share of the bytes carried. Names as the driver has them.
 COUNTERS = {
     "tx_bytes": 1.0,
     "rx_bytes": 0.9995,
@@ -35,6 +35,27 @@ COUNTERS = {
     "send_wrs": 2e-5 / 64,
     "recv_bytes": 2e-5,
     "recv_wrs": 2e-5 / 64,
+}
+
+
+# By kind of trouble: Xids that NVML tells as events, and what the kernel says of it.
+_XIDS: dict[str, tuple[int, ...]] = {"lost": (79,), "remap": (63,), "app": (31,), "hot": ()}
+_TEXTS = {
+    "lost": (
+        "NVRM: GPU at PCI:0000:{bus}:00: {uuid}",
+        "NVRM: Xid (PCI:0000:{bus}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:0000:{bus}:00): 154, pid='<unknown>', name=<unknown>, "
+        "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
+    ),
+    "remap": (
+        "NVRM: Xid (PCI:0000:{bus}:00): 63, pid='<unknown>', name=<unknown>, "
+        "Row Remapper: New row (0x00000001b4a3f) marked for remapping, reset gpu to activate.",
+    ),
+    "app": (
+        "NVRM: Xid (PCI:0000:{bus}:00): 31, pid=41877, name=python3, Ch 00000008, intr 00000000. MMU Fault: "
+        "ENGINE GRAPHICS GPC1 GPCCLIENT_T1_0 faulted @ 0x7f2a_c4000000. Fault is of type FAULT_PDE ACCESS_TYPE_READ",
+    ),
+    "hot": (),
 }
 
 
@@ -145,7 +166,7 @@ def ranks(node: SimNode, job: SimJob) -> list[Rank]:
         if kind == "burst":
             mem_mib = 11_300
         else:
-            mem_mib = 60_400 + job.job_id * 613 % 14_000 + seed % 380 if kind == "train" else 38_000 + seed % 900
+            mem_mib = 61_600 + job.job_id * 613 % 14_000 + seed % 380 if kind == "train" else 38_000 + seed % 900
         pid = 10_000 + job.job_id % 4000 * 16 + node.index * 7 % 900 + local
         step = "interactive" if kind == "burst" else "0"
         rank = None if kind == "burst" or world == 1 else place * job.ask.gpus + local
@@ -171,26 +192,6 @@ def line_rate(sim: Simulation, node: SimNode) -> float:
             if past and past[-1] in ("train", "hot"):
                 return _LINE_BYTES_S
     return 0.0
-
-
-_XIDS: dict[str, tuple[int, ...]] = {"lost": (79,), "remap": (63,), "app": (31,), "hot": ()}
-_TEXTS = {
-    "lost": (
-        "NVRM: GPU at PCI:0000:{bus}:00: {uuid}",
-        "NVRM: Xid (PCI:0000:{bus}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-        "NVRM: Xid (PCI:0000:{bus}:00): 154, pid='<unknown>', name=<unknown>, "
-        "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)",
-    ),
-    "remap": (
-        "NVRM: Xid (PCI:0000:{bus}:00): 63, pid='<unknown>', name=<unknown>, "
-        "Row Remapper: New row (0x00000001b4a3f) marked for remapping, reset gpu to activate.",
-    ),
-    "app": (
-        "NVRM: Xid (PCI:0000:{bus}:00): 31, pid=41877, name=python3, Ch 00000008, intr 00000000. MMU Fault: "
-        "ENGINE GRAPHICS GPC1 GPCCLIENT_T1_0 faulted @ 0x7f2a_c4000000. Fault is of type FAULT_PDE ACCESS_TYPE_READ",
-    ),
-    "hot": (),
-}
 
 
 def messages(sim: Simulation, node: SimNode) -> list[tuple[float, str]]:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.probe.agent.child import Nursery
+from cockpit.probe.agent.child import Child, Nursery, answer
 from cockpit.probe.agent.driver import Driver
 from cockpit.probe.agent.mounts import mounts_of_interest
 from cockpit.probe.agent.node import Node, stat_fields
-from cockpit.probe.agent.pids import cgroup_job
+from cockpit.probe.agent.pids import cgroup_job, describe
 from cockpit.probe.agent.question import Question
 from cockpit.probe.bundle import probe_argv
 from tests.rig.procs import program
@@ -299,6 +299,33 @@ def test_stat_fields_of_an_odd_name() -> None:
 )
 def test_slurm_job_of_a_cgroup(path: str, expected: tuple[int | None, str, str]) -> None:
     assert cgroup_job(path) == expected
+
+
+def finished(child: Child) -> bool:
+    child.read()
+    return child.eof and child.reap()
+
+
+def test_an_environment_that_may_not_be_read_is_denied() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    other = subprocess.Popen(["sleep", "60"], env={"RANK": "3"})
+
+    def ask() -> object:
+        os.setgid(65534)
+        os.setuid(65534)
+        return describe("/proc", [other.pid, 4_000_000], with_environ=True)
+
+    child = Nursery().start(answer(ask))
+    try:
+        assert wait_for(lambda: finished(child), 10)
+        told = json.loads(child.out)
+        assert told["4000000"] is None
+        assert told[str(other.pid)][:2] == ["root", "sleep"]
+        assert told[str(other.pid)][6:] == ["p"] * 4
+    finally:
+        other.kill()
+        other.wait(5)
 
 
 def test_a_real_file_system_that_hangs(tmp_path: Path) -> None:

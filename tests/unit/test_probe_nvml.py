@@ -321,3 +321,49 @@ def test_pauses_between_attempts_grow(node: NvmlControl) -> None:
         node.driver()
         with pytest.raises(AssertionError):
             run.until(lambda reading: reading.driver.state is DriverState.OK, 2)
+
+
+def test_a_pid_that_is_used_again_is_looked_up_again(node: NvmlControl, tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    (proc / "4242").mkdir(parents=True)
+    (proc / "uptime").write_text("1000.0 1.0\n")
+    (proc / "4242/environ").write_bytes(b"PATH=/bin\0RANK=7\0LOCAL_RANK=x\0SECRET=s3cr3t\0")
+
+    def put(comm: str, start: int, job: int) -> None:
+        fields = " ".join(["0"] * 17)
+        (proc / "4242/stat").write_text(f"4242 ({comm}) R 1 {fields} {start} 0 0\n")
+        (proc / "4242/cgroup").write_text(f"0::/system.slice/slurmstepd.scope/job_{job}/step_batch/user/task_0\n")
+
+    put("python", 90_000, 88)
+    node.process(0, 4242, 1 << 30)
+    with start(node, proc=str(proc)) as run:
+        first = run.until(lambda reading: any(process.exists for process in reading.processes)).processes[0]
+        assert (first.command, first.job_id, first.step, first.task) == ("python", 88, "batch", "0")
+        assert first.rank == 7
+        assert isinstance(first.local_rank, Missing)
+        assert first.started_at == pytest.approx(time.time() - 1000 + 90_000 / os.sysconf("SC_CLK_TCK"), abs=5)
+        put("train", 95_000, 99)
+        run.until(lambda reading: any(process.job_id == 99 for process in reading.processes))
+        # The answer is kept: it is told again only when something differs.
+        told = len([line for line in run.lines if b'"p":' in line])
+        number = run.readings[-1].number
+        run.until(lambda reading: reading.number > number + 8)
+        assert len([line for line in run.lines if b'"p":' in line]) == told
+        assert b"s3cr3t" not in b"".join(run.lines)
+
+
+def test_a_library_that_appears_replaces_nvidia_smi(node: NvmlControl, tmp_path: Path) -> None:
+    library = tmp_path / "libnvidia-ml.so.1"
+    library.rename(tmp_path / "aside")
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho No devices were found\nexit 6\n")
+    smi.chmod(0o755)
+    with start(node, nvidia_smi=str(smi)) as run:
+        run.until(lambda reading: reading.driver.code == 6)
+        (tmp_path / "aside").rename(library)
+        reading = run.until(complete)
+        assert reading.driver.state is DriverState.OK
+        assert len(reading.gpus) == 8
+        before = len([line for line in run.lines if b'"c":' in line])
+        run.until(lambda after: after.number > reading.number + 4)
+        assert len([line for line in run.lines if b'"c":' in line]) == before

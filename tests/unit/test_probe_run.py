@@ -80,13 +80,19 @@ def test_a_signal_ends_it_with_all_children(number: int, stuck_program: str) -> 
     assert run.reader.ended == "signal"
 
 
+def parent(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status")
+    words = status.read_text().split() if status.exists() else ["PPid:", "0"]
+    return int(words[words.index("PPid:") + 1])
+
+
 def test_killed_outright_it_leaves_no_child(stuck_program: str) -> None:
     with Run({"mount_check": stuck_program}) as run:
         assert wait_for(lambda: any(program(pid) == "stuck" for pid in run.children()), 10)
-        below = run.children()
-        os.kill(run.process.pid, signal.SIGKILL)
         # Grandchildren, here a sleep of the checker, end by themselves.
-        direct = {pid: ticks for pid, ticks in below.items() if program(pid) != "sleep"}
+        direct = {pid: ticks for pid, ticks in run.children().items() if parent(pid) == run.process.pid}
+        assert direct
+        os.kill(run.process.pid, signal.SIGKILL)
         assert wait_for(lambda: all_gone(direct), 2.0)
 
 

@@ -40,3 +40,28 @@ def test_a_signal_restores_the_terminal(number: signal.Signals, tmp_path: Path) 
     assert output.rindex(b"\x1b[?1049l") > output.rindex(b"\x1b[?1049h")  # back from the alternate screen
     assert output.rindex(b"\x1b[?1000l") > output.rindex(b"\x1b[?1000h")  # and the mouse is the terminal's again
     assert not list(tmp_path.glob("cockpit-demo-*"))
+
+
+def test_a_terminal_that_goes_away_ends_the_cockpit(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "TMPDIR": str(tmp_path)}
+    code = (
+        "import os, fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\nfrom cockpit.cli import main\nmain(['demo'])"
+    )
+    argv = [sys.executable, "-c", code]
+    process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
+    os.close(slave)
+    output = b""
+    try:
+        until = time.monotonic() + 30
+        while b"gpu-st-p5-1" not in output:
+            output += os.read(master, 65536)
+            assert time.monotonic() < until
+        os.close(master)  # the kernel hangs up
+        process.wait(20)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+            pytest.fail("it went on without a terminal")
+    assert not list(tmp_path.glob("cockpit-demo-*"))
