@@ -13,7 +13,7 @@ from cockpit.gpu_models import NodeReading
 
 WINDOW_S = 2 * 3600.0
 KEEP = 200
-SAME_S = 2.0  # NVML and the kernel tell the same Xid within this time
+SAME_S = 4.0  # NVML and the kernel tell the same Xid within this time: each is collected at its own pace
 
 
 @dataclass(frozen=True, slots=True)
