@@ -44,7 +44,9 @@ def findings(sample: GpuSample, events: tuple[KernelEvent, ...], rules: Rules) -
 
 def _lost(sample: GpuSample) -> Iterator[Finding]:
     if sample.lost is not None:
-        yield Finding("lost", Health.CRITICAL, f"GPU lost: {sample.lost.why}", REPLACE_STEP)
+        why = sample.lost.why
+        title = why if "lost" in why.lower() else f"GPU lost: {why}" if why else "GPU lost"
+        yield Finding("lost", Health.CRITICAL, title, REPLACE_STEP)
 
 
 def _recovery(sample: GpuSample) -> Iterator[Finding]:

@@ -58,16 +58,17 @@ class Watcher:
 
 def place_of(frame: FrameType) -> str:
     """The innermost function on a stack, and the innermost of the cockpit; "" for a thread that waits."""
-    names: list[tuple[str, str]] = []
-    at: FrameType | None = frame
-    while at is not None:
-        code = at.f_code
-        names.append((code.co_filename, f"{Path(code.co_filename).name}:{code.co_name}:{at.f_lineno}"))
-        at = at.f_back
+    # Hundreds of threads may wait, and looking at them would itself be a stall.
     if frame.f_code.co_name in _WAITS:
         return ""
-    ours = next((name for path, name in names if any(part in path for part in _OURS)), "")
-    return " < ".join(dict.fromkeys(filter(None, (names[0][1], ours))))
+    at: FrameType | None = frame
+    while at is not None and not any(part in at.f_code.co_filename for part in _OURS):
+        at = at.f_back
+    return " < ".join(dict.fromkeys(_name(each) for each in (frame, at) if each is not None))
+
+
+def _name(frame: FrameType) -> str:
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_code.co_name}:{frame.f_lineno}"
 
 
 class WatchedApp(CockpitApp):
