@@ -14,6 +14,7 @@ from typing import Any
 from tests.bench import report
 from tests.bench.flat import flat_queue
 from tests.bench.keys import measure_keys
+from tests.bench.probe import measure_probe
 from tests.bench.quiet import measure_quiet
 from tests.bench.quits import measure_quits
 from tests.bench.starts import measure_starts, watch_data_s
@@ -103,6 +104,7 @@ def main() -> int:
         print(f"demo only: {reason}", file=sys.stderr)
     for nodes in DEMOS[:1] if quick else DEMOS:
         bench.demo(nodes)
+    bench.note("On a node", "8 GPUs", lambda: measure_probe(10.0 if quick else 30.0))
     sections = list(bench.sections.items())
     report.write_json(CHECKOUT / "bench.json", about, sections)
     text = report.document(about, sections)

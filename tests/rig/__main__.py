@@ -78,9 +78,7 @@ def _big(args: argparse.Namespace) -> int:
     entries = shown.count(b"\x1e")
     print(f"squeue: {entries} entries, {len(shown)} bytes, {took_s:.2f} s")
     _say_how(rig)
-    print(
-        f"or, past ssh: SLURM_CONF={rig.layout.local_slurm_conf} {_cockpit()} --config {_local_config(rig)}"
-    )
+    print(f"or, past ssh: SLURM_CONF={rig.layout.local_slurm_conf} {_cockpit()} --config {_local_config(rig)}")
     return 0
 
 

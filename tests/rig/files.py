@@ -113,9 +113,7 @@ def _partition_lines(layout: Layout) -> list[str]:
 
 
 def _slurm_version() -> tuple[int, ...]:
-    done = subprocess.run(
-        ["slurmctld", "-V"], capture_output=True, text=True, check=True, env={"PATH": SEARCH}
-    )
+    done = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, check=True, env={"PATH": SEARCH})
     return tuple(int(number) for number in re.findall(r"\d+", done.stdout)[:2])
 
 
@@ -146,9 +144,7 @@ def _keys(layout: Layout) -> None:
         *(layout.host_dir(name) / "host_key" for name in layout.machines),
     ]
     argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f"]
-    running = [
-        subprocess.Popen([*argv, str(path)], stdin=subprocess.DEVNULL, env={"PATH": SEARCH}) for path in paths
-    ]
+    running = [subprocess.Popen([*argv, str(path)], stdin=subprocess.DEVNULL, env={"PATH": SEARCH}) for path in paths]
     statuses = [process.wait() for process in running]
     if any(statuses):
         raise OSError("ssh-keygen could not make the rig's keys")

@@ -77,9 +77,7 @@ class Machines:
 
     # -- enter
 
-    def slurm(
-        self, *argv: str | bytes, stdin: bytes = b"", timeout_s: float = 30.0, cwd: str = "root"
-    ) -> Done:
+    def slurm(self, *argv: str | bytes, stdin: bytes = b"", timeout_s: float = 30.0, cwd: str = "root") -> Done:
         """Run a Slurm command (or any other) inside the head; status 124 when it took too long."""
         return self.inside(HEAD, *argv, stdin=stdin, timeout_s=timeout_s, cwd=cwd)
 

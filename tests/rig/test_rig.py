@@ -210,9 +210,7 @@ def test_the_written_config_is_a_valid_one(rig: Rig) -> None:
 
 
 def test_clients_outside_reach_the_controller_too(rig: Rig) -> None:
-    done = subprocess.run(
-        ["sinfo", "-h"], env={**os.environ, **rig.local_env}, capture_output=True, check=False
-    )
+    done = subprocess.run(["sinfo", "-h"], env={**os.environ, **rig.local_env}, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
