@@ -212,9 +212,8 @@ def ssh_agent(directory: Path, *keys: Path) -> Iterator[str]:
     path = str(directory / "agent.sock")
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
     try:
-        until = time.monotonic() + _START_S
-        while not os.path.exists(path) and time.monotonic() < until:
-            time.sleep(0.02)
+        # The socket is there a moment before anybody listens on it.
+        assert wait_for(lambda: _accepts(path), _START_S)
         for key in keys:
             argv = ["ssh-add", "-q", str(key)]
             subprocess.run(argv, check=True, timeout=30, env={**os.environ, "SSH_AUTH_SOCK": path})
@@ -222,6 +221,11 @@ def ssh_agent(directory: Path, *keys: Path) -> Iterator[str]:
     finally:
         agent.terminate()
         agent.wait(10)
+
+
+def _accepts(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0
 
 
 def wait_for(condition: object, seconds: float = 10.0) -> bool:

@@ -147,12 +147,15 @@ def test_nodes_that_boot_are_picked_up_and_those_that_go_are_let_go(rig: Rig, cl
     eventually(lambda: rows(cluster, node) == [], "node that went", 60)
 
 
-def test_a_job_and_its_processes_are_joined_to_its_gpus(rig: Rig, cluster: Cluster) -> None:
+def test_a_job_is_joined_to_its_gpus(rig: Rig, cluster: Cluster) -> None:
     job = rig.submit("srun sleep 300", nodes=1, gpus_per_node="h100:4", nodelist=rig.static_nodes[2])
     node = rig.static_nodes[2]
     eventually(lambda: [row.allocated for row in rows(cluster, node)].count(True) == 4, "allocated GPUs")
-    held = [row for row in rows(cluster, node) if row.allocated]
-    assert {row.job.job_id for row in held if row.job} == {job}
+    eventually(lambda: held_by(cluster, node) == {job}, "their job")
+
+
+def held_by(cluster: Cluster, node: str) -> set[int]:
+    return {row.job.job_id for row in rows(cluster, node) if row.allocated and row.job}
 
 
 def probes(rig: Rig, node: str) -> bytes:

@@ -65,7 +65,7 @@ class Run:
                     self.readings.append(reading)
                 self._news.notify_all()
 
-    def until(self, condition: Callable[[NodeReading], object], seconds: float = 20.0) -> NodeReading:
+    def until(self, condition: Callable[[NodeReading], object], seconds: float = 40.0) -> NodeReading:
         """The first reading from now on (or the latest) that the condition holds for."""
         until = time.monotonic() + seconds
         with self._news:

@@ -20,7 +20,7 @@ from tests.unit.probe_runs import Run
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=missing() or "gcc is there")
 
-FAST: dict[str, str | float] = {"slow": 0.4, "driver_slow": 0.5, "driver_hung": 1.5, "backoff": "0.5,0.5"}
+FAST: dict[str, str | float] = {"slow": 0.4, "driver_slow": 5, "driver_hung": 10, "backoff": "0.5,0.5"}
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ def test_unified_memory_duplicates_and_odd_bytes(node: NvmlControl) -> None:
 
 
 def test_a_hung_driver_silences_only_itself(node: NvmlControl) -> None:
-    with start(node, driver_hung=2.0, backoff="1.5,1.5") as run:
+    with start(node, driver_slow=1, driver_hung=3, backoff="1.5,1.5") as run:
         before = run.until(complete)
         node.hang()
         slow = run.until(lambda reading: reading.driver.state is DriverState.SLOW)
@@ -277,7 +277,7 @@ def test_a_hung_driver_silences_only_itself(node: NvmlControl) -> None:
 
 
 def test_a_stopped_child_is_not_joined_by_a_second(node: NvmlControl) -> None:
-    with start(node, driver_hung=1.0, backoff="0.2") as run:
+    with start(node, driver_slow=1, driver_hung=3, backoff="0.2") as run:
         run.until(complete)
         child = nvml_child(run)
         os.kill(child, signal.SIGSTOP)
