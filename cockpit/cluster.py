@@ -78,6 +78,7 @@ class Cluster:
         self.view = View()
         self._fleet_join = FleetJoin(self.rules)
         self._settled = problems.Settled()
+        self._slurm_problems: tuple[Problem, ...] = ()
         self._ages = problems.Ages()
         self._view_lock = threading.Lock()
         self._pollers = self._slurm_pollers()
@@ -129,13 +130,15 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
+            if name != GPUS.name:
+                self._slurm_problems = problems.of_slurm(self.store, self._head_ahead_s())
             fleet = self.store.state(GPUS).data
             rows = self._fleet_join.rows(fleet, view.nodes or (), view.jobs_of_node)
             view = replace(view, fleet=fleet, gpu_rows=rows)
             self.view = replace(view, problems=self._problems(view))
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
-        steady, found = self.clock.steady(), list(problems.of_slurm(self.store, self._head_ahead_s()))
+        steady, found = self.clock.steady(), list(self._slurm_problems)
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
             fleet = Fleet(view.gpu_rows, view.fleet, nodes, self.streams.history, self.rules, steady)
@@ -208,7 +211,8 @@ class Cluster:
         while self.clock.steady() < until:
             poller.poll_once()
             watches = self.view.fleet.nodes.values() if self.view.fleet else ()
-            if all(watch.reading or watch.fault for watch in watches):
+            told = sum(1 for watch in watches if watch.reading or watch.fault)
+            if told >= min(len(list(self._gpu_targets())), self.config.nodes.max):
                 return
             time.sleep(0.2)
 

@@ -60,10 +60,13 @@ class ClockLine(Line):
         """Show the time now; the zone stands here once and nowhere else."""
         now: float = self.app.clock.now()  # type: ignore[attr-defined]
         words = f" {clock_time(now)} "
-        wider = len(words) != sum(len(str(piece)) for piece in self._pieces)
+        wider = len(words) != self._width
+        self._width = len(words)
         self.say([(words, "header")])
         if wider:
             self.refresh(layout=True)
+
+    _width = 0
 
 
 def header_pieces(cluster: Cluster, width: int) -> list[Piece]:

@@ -102,7 +102,8 @@ def health(row: QueueRow) -> Health:
     kind = job_state(row.lead.state).kind
     if kind in _KIND_HEALTH:
         return _KIND_HEALTH[kind]
-    if any(job.state == "PD" and job.reason and is_stuck(job.reason) for job in row.jobs):
+    reasons = {job.reason for job in row.jobs if job.state == "PD"}  # an array's tasks share a few
+    if any(reason and is_stuck(reason) for reason in reasons):
         return Health.WARN
     return Health.OK
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import threading
 import zlib
 from importlib import resources
 from pathlib import Path
@@ -64,9 +65,17 @@ def _word(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-@functools.cache
 def probe_stdin() -> bytes:
     """What goes over stdin (about 65 KB); stdin then stays open."""
+    with _PACKING:  # many nodes ask at the same time, and packing costs a tenth of a second
+        return _packed()
+
+
+_PACKING = threading.Lock()
+
+
+@functools.cache
+def _packed() -> bytes:
     shell = FALLBACK_SCRIPT.encode()
     agent = zlib.compress(agent_source().encode(), 9)
     pynvml = zlib.compress(_pynvml_source().encode(), 9)

@@ -19,6 +19,7 @@ from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
 
 OPEN_DEADLINE_S = 20.0
+STARTS_AT_ONCE = 12  # a collect, so that dialling a big fleet leaves the machine to the user
 RETRY_FIRST_S = 2.0
 RETRY_MAX_S = 60.0
 HEARTBEAT_S = 4.0
@@ -93,11 +94,12 @@ class FleetStreams:
             if self._closed:
                 return FleetReading()
             self._let_go({target.node: target for target in wanted})
-            for target in wanted:
-                if target.node not in self._streams and len(self._streams) < self._most:
-                    self._streams[target.node] = self._start(target)
+            new = [target for target in wanted if target.node not in self._streams]
+            for target in new[: min(STARTS_AT_ONCE, self._most - len(self._streams))]:
+                self._streams[target.node] = self._start(target)
             watches = {name: stream.look() for name, stream in self._streams.items()}
-        left_out = tuple(target.node for target in wanted if target.node not in watches)
+        full = len(watches) >= self._most
+        left_out = tuple(target.node for target in wanted if full and target.node not in watches)
         return FleetReading(watches, left_out)
 
     def _let_go(self, wanted: Mapping[str, Target]) -> None:
