@@ -8,13 +8,14 @@ from typing import Any
 
 from cockpit import joins
 from cockpit.cluster import Cluster, View
-from cockpit.fleet import GpuRow, gpu_freshness, watch_freshness
+from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, watch_freshness
 from cockpit.gpu_models import NOT_READ, GpuProcess, Missing, known
 from cockpit.models import Job, Node, Problem, QueueRow
 from cockpit.sources.gpus import NodeWatch
 from cockpit.store import SourceState
 
 SCHEMA = 1
+_YEAR_9999 = 253_370_764_800.0
 _GPU_VALUES = (
     "util_pct", "mem_util_pct", "mem_used_mib", "temp_c", "hbm_temp_c", "power_w", "power_limit_w", "sm_clock_mhz",
     "ecc_corrected", "ecc_uncorrected", "remap_pending", "remap_failed", "nvlinks_down", "nvlinks", "pcie_gen",
@@ -24,7 +25,7 @@ _GPU_VALUES = (
 
 def iso(epoch: float | None) -> str | None:
     """ISO 8601 in UTC, or None."""
-    if epoch is None:
+    if epoch is None or not 0 <= epoch < _YEAR_9999:
         return None
     return datetime.fromtimestamp(epoch, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -116,11 +117,16 @@ def queue_record(row: QueueRow) -> dict[str, Any]:
 
 
 def gpus(cluster: Cluster) -> dict[str, Any]:
-    """Every GPU with its readings; a value that is not there is null, and `missing` says why."""
-    steady = cluster.clock.steady()
-    rows = [gpu_record(row, steady) for row in cluster.view.gpu_rows]
-    watches = cluster.view.fleet.nodes.values() if cluster.view.fleet else ()
-    return envelope(cluster) | {"gpus": rows, "nodes": [_watch_record(watch, steady) for watch in watches]}
+    """Every GPU with its readings, null when nothing was read; a value that is not there is null, and `missing`
+    says why.
+    """
+    view, steady = cluster.view, cluster.clock.steady()
+    if view.nodes is None or view.fleet is None:
+        return envelope(cluster) | {"gpus": None, "nodes": None}
+    return envelope(cluster) | {
+        "gpus": [gpu_record(row, steady) for row in view.gpu_rows],
+        "nodes": [_watch_record(watch, steady) for watch in view.fleet.nodes.values()],
+    }
 
 
 def gpu_record(row: GpuRow, steady: float) -> dict[str, Any]:
@@ -133,14 +139,23 @@ def gpu_record(row: GpuRow, steady: float) -> dict[str, Any]:
         "uuid": sample.gpu.uuid if sample else None,
         "pci": sample.gpu.pci if sample else None,
         "name": sample.gpu.name if sample else None,
+        "index": sample.gpu.index if sample else None,
+        "minor": sample.gpu.minor if sample else None,
+        "mem_total_mib": known(sample.gpu.mem_total_mib) if sample else None,
         "health": row.health.value,
         "freshness": gpu_freshness(row, steady).value,
         "allocated": row.allocated,
         "job": row.job.label if row.job else None,
+        "age_s": _rounded(gpu_age_s(row, steady)),
         "lost": sample.lost.why if sample and sample.lost else None,
+        "ecc_corrected_per_s": sample.ecc_corrected_per_s if sample else None,
         **{name: known(value) for name, value in values.items()},
         "missing": {name: _why(value) for name, value in values.items() if isinstance(value, Missing)},
         "throttle": list(sample.throttle) if sample else [],
+        "mig": [
+            {"gpu_instance": part.gpu_instance, "name": part.name, "mem_used_mib": known(part.mem_used_mib)}
+            for part in (sample.instances if sample else ())
+        ],
         "findings": [asdict(finding) | {"health": finding.health.value} for finding in row.findings],
         "processes": [_process(process) for process in row.processes],
     }
@@ -153,8 +168,14 @@ def _process(process: GpuProcess) -> dict[str, Any]:
         "command": process.command or None,
         "mem_mib": known(process.mem_mib),
         "job_id": process.job_id,
+        "step": process.step or None,
         "rank": known(process.rank),
+        "exists": process.exists,
     }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)
 
 
 def _why(value: Missing) -> str:
@@ -169,6 +190,7 @@ def _watch_record(watch: NodeWatch, steady: float) -> dict[str, Any]:
         "age_s": None if watch.seen_at is None else round(steady - watch.seen_at, 1),
         "error": None if watch.fault is None else asdict(watch.fault) | {"kind": watch.fault.kind.value},
         "driver": reading.driver.state.value if reading else None,
+        "driver_why": (reading.driver.why or None) if reading else None,
         "driver_version": (reading.driver.version or None) if reading else None,
         "load": reading.load[0] if reading and reading.load else None,
         "not_read": dict(reading.not_read) if reading else {},

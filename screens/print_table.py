@@ -9,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 
 from cockpit import joins
 from cockpit.cluster import Cluster
+from cockpit.text import printable
 from cockpit.words import count, span
 from screens.grid_model import Column, cell_text
 from screens.panes import pane_specs
@@ -17,7 +18,7 @@ from themes.glyphs import WORDS
 
 def lines(cluster: Cluster, command: str) -> list[str]:
     """The lines of one command; sources that failed are told first."""
-    told = [f"! {state.error.line()}" for state in cluster.store.states() if state.error]
+    told = [f"! {printable(state.error.line())}" for state in cluster.store.states() if state.error]
     if command == "status":
         return told + _status(cluster)
     spec = {spec.id: spec for spec in pane_specs(cluster)}[{"nodes": "nodes", "gpus": "gpus", "jobs": "queue"}[command]]
@@ -66,7 +67,7 @@ def _status(cluster: Cluster) -> list[str]:
     now = cluster.clock.now()
     for problem in cluster.problems():
         age = f" for {span(now - problem.since)}" if problem.since else ""
-        found.append(f"{WORDS[problem.health]:<7} {problem.subject}: {problem.title}{age}")
+        found.append(printable(f"{WORDS[problem.health]:<7} {problem.subject}: {problem.title}{age}"))
     return found
 
 

@@ -17,7 +17,7 @@ What comes back: one JSON object a line; `k` tells the kind.
     efa [[name, GID, [counter, ...]], ...] · log (where kernel messages come from: journal, kmsg, dmesg, "") ·
     no {what: why it cannot be read} · gpus [{i index, minor, uuid, pci, name, serial, mig, err,
     max [memory MiB, SM MHz, PCIe generation, PCIe width], inst [[gi, ci, uuid, name, MiB], ...]}, ...]
-    A GPU never leaves `gpus`; `err` says why there are no readings of it.
+    A GPU never leaves `gpus`; `err` says why there are no readings of it, `dup` that the driver names it twice.
 
 `k: s`, sample: one an interval. Only n, t, rev, l, m and d are in every one
     n counts from 1 · t wall time · rev as in the hello that the GPU rows refer to

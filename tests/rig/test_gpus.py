@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +15,10 @@ import pytest
 from cockpit.cluster import Cluster
 from cockpit.config_file import load_config
 from cockpit.fleet import GpuRow, watch_freshness
+from cockpit.gpu_models import GpuSample, Lack, Missing, known
 from cockpit.models import Freshness, Health
 from tests.rig import Rig
+from tests.rig.files import USERS
 from tests.rig.nvml import missing
 from tests.rig.nvml.control import NvmlControl
 from tests.rig.test_cockpit import terminal
@@ -152,6 +155,63 @@ def test_a_job_is_joined_to_its_gpus(rig: Rig, cluster: Cluster) -> None:
     node = rig.static_nodes[2]
     eventually(lambda: [row.allocated for row in rows(cluster, node)].count(True) == 4, "allocated GPUs")
     eventually(lambda: held_by(cluster, node) == {job}, "their job")
+
+
+def test_a_value_that_is_not_supported_is_no_number_and_no_fault(rig: Rig, cluster: Cluster) -> None:
+    node = rig.static_nodes[1]
+    rig.nvml(node).function("nvmlDeviceGetTemperature", 3)
+
+    def unsupported() -> bool:
+        found = rows(cluster, node)[0].sample
+        return found is not None and isinstance(found.temp_c, Missing) and found.temp_c.kind is Lack.UNSUPPORTED
+
+    eventually(unsupported, "temperature not supported")
+    assert all(not row.findings for row in rows(cluster, node))
+    assert known(sample_of(cluster, node).power_w) is not None  # the other values go on
+
+
+def test_a_driver_of_another_version_is_told(rig: Rig) -> None:
+    """A process that asked before the upgrade goes on; a new one is refused, so this takes a fresh cockpit."""
+    node = rig.static_nodes[1]
+    rig.nvml(node).driver(matches=False)
+    argv = [sys.executable, "-m", "cockpit", "--config", str(rig.config("mismatch.yaml")), "gpus", "--json"]
+    told = json.loads(subprocess.run(argv, capture_output=True, timeout=60, check=False).stdout)
+    watched = next(watch for watch in told["nodes"] if watch["node"] == node)
+    assert watched["driver"] == "failed"
+    assert "mismatch" in watched["driver_why"].lower()
+    assert len([gpu for gpu in told["gpus"] if gpu["node"] == node]) == 8
+    assert [gpu["util_pct"] for gpu in told["gpus"] if gpu["node"] == node] == [None] * 8
+
+
+def test_a_process_on_a_gpu_is_joined_to_its_user_job_and_rank(rig: Rig, cluster: Cluster) -> None:
+    node = rig.static_nodes[2]
+    job = rig.submit("srun -n 4 sleep 300", nodes=1, ntasks=4, gpus_per_node="h100:4", nodelist=node, uid=USERS["bob"])
+    pids = rig.wait_for(lambda: ranks_of(rig, node, job), 30, "four ranks")
+    for rank, pid in pids.items():
+        rig.nvml(node).process(rank, pid, 2**30)
+
+    def joined() -> bool:
+        found = {int(known(p.procid) or 0): p for row in rows(cluster, node) for p in row.processes if p.user == "bob"}
+        return {rank: process.pid for rank, process in found.items()} == pids
+
+    eventually(joined, "processes with user and rank")
+    eventually(lambda: held_by(cluster, node) == {job}, "their job")
+
+
+def ranks_of(rig: Rig, node: str, job: int) -> dict[int, int]:
+    """Rank -> pid of the four tasks, as scontrol on the node tells them."""
+    lines = rig.ssh(node, ["scontrol", "listpids", str(job)]).stdout.decode().splitlines()[1:]
+    found = [line.split() for line in lines]
+    ranks = {
+        int(words[4]): int(words[0]) for words in found if len(words) == 5 and words[4].isdigit() and words[2] == "0"
+    }
+    return ranks if len(ranks) == 4 else {}
+
+
+def sample_of(cluster: Cluster, node: str) -> GpuSample:
+    found = rows(cluster, node)[0].sample
+    assert found is not None
+    return found
 
 
 def held_by(cluster: Cluster, node: str) -> set[int]:

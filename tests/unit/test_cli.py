@@ -122,3 +122,23 @@ def test_the_demo_runs_headless(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "nodes   4:" in done.stdout
     assert "sources nodes live" in done.stdout
+
+
+def test_gpus_tell_every_gpu_of_the_nodes_that_are_up(demo: Path, tmp_path: Path) -> None:
+    code, told = read(demo, "gpus", tmp_path)
+    assert code == 0
+    up = [node["node"] for node in told["nodes"] if node["error"] is None]
+    seen = [gpu for gpu in told["gpus"] if gpu["uuid"]]
+    assert len(seen) == 8 * len(up) > 0
+    assert len({gpu["uuid"] for gpu in seen}) == len(seen)
+    assert all(0 <= gpu["util_pct"] <= 100 and gpu["mem_total_mib"] > 0 for gpu in seen)
+    unread = [gpu for gpu in told["gpus"] if not gpu["uuid"]]
+    assert unread  # those of the node that is down keep their rows
+    assert all(gpu["util_pct"] is None and gpu["missing"] for gpu in unread)
+
+
+def test_gpus_of_a_head_that_is_not_there_are_null_and_no_empty_list(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("clusters:\n  a: {head: nobody@127.0.0.1:1}\n")
+    code, told = read(config, "gpus", tmp_path)
+    assert (code, told["gpus"]) == (3, None)

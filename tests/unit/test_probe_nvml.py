@@ -358,7 +358,7 @@ def test_a_library_that_appears_replaces_nvidia_smi(node: NvmlControl, tmp_path:
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho No devices were found\nexit 6\n")
     smi.chmod(0o755)
-    with start(node, nvidia_smi=str(smi)) as run:
+    with start(node, nvidia_smi=str(smi), smi=0.3) as run:
         run.until(lambda reading: reading.driver.code == 6)
         (tmp_path / "aside").rename(library)
         reading = run.until(complete)

@@ -69,7 +69,7 @@ class Accelerators:
             self._smi = Smi(
                 self._nursery,
                 self._options.text("nvidia_smi"),
-                self._options.seconds("interval"),
+                max(self._options.seconds("smi"), self._options.seconds("interval")),
                 self._options.seconds("driver_hung"),
             )
         if self._smi is not None:

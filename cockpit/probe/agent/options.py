@@ -8,6 +8,7 @@ DEFAULTS = {
     "timeout": "5",  # of one mount, of EFA's counters, of the look at processes
     "driver_slow": "10",
     "driver_hung": "30",
+    "smi": "10",  # one run costs a second of CPU time, and initialises GPUs that nothing else holds
     "backoff": "60,300,900",
     "block": "30",
     "heartbeat": "15",

@@ -38,20 +38,19 @@ _RENAMED = {
     "clocks_event_reasons.active": "clocks_throttle_reasons.active",
 }
 _UNKNOWN_FIELD = re.compile(r'Field "([^"]+)" is not a valid field')
-_EVERY_S = 10.0  # one run costs a second of CPU time, and initialises the GPUs where nothing else holds them
 _MAX_TEXT = 16384
 
 
 class Smi:
     """Asks now and then; `said` is the last answer in the protocol's form, told once."""
 
-    def __init__(self, nursery: Nursery, path: str, interval_s: float, deadline_s: float) -> None:
+    def __init__(self, nursery: Nursery, path: str, every_s: float, deadline_s: float) -> None:
         self.said: dict[str, object] | None = None
         self._fields = list(FIELDS)
         self._tried: set[str] = set()
         self._path = path
         self._nursery = nursery
-        self._every_s = max(_EVERY_S, interval_s)
+        self._every_s = every_s
         self._deadline_s = deadline_s
         self._question = self._ask()
 
