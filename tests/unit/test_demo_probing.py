@@ -18,6 +18,7 @@ from cockpit.demo.sim import Simulation
 from cockpit.hosts.base import command_line
 from cockpit.probe.agent import nvml_gpu
 from cockpit.probe.bundle import probe_argv, probe_stdin
+from tests.unit.test_demo_gpus import lead_nodes
 
 
 @pytest.mark.parametrize("module", [fake_nvml, fake_kernel])
