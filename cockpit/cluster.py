@@ -16,14 +16,16 @@ from cockpit import joins, problems
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
 from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
+from cockpit.fleet_state import Fleet
 from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
-from cockpit.gpu_problems import Fleet, of_fleet
+from cockpit.gpu_models import DriverState
+from cockpit.gpu_problems import FleetProblems
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.kinds import Kind, find_kind, kind_named
 from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSite
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
-from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, Target
+from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.store import Store
 
@@ -77,6 +79,7 @@ class Cluster:
         )
         self.view = View()
         self._fleet_join = FleetJoin(self.rules)
+        self._fleet_problems = FleetProblems()
         self._settled = problems.Settled()
         self._slurm_problems: tuple[Problem, ...] = ()
         self._ages = problems.Ages()
@@ -141,8 +144,18 @@ class Cluster:
         steady, found = self.clock.steady(), list(self._slurm_problems)
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
-            fleet = Fleet(view.gpu_rows, view.fleet, nodes, self.streams.history, self.rules, steady)
-            found += self._settled.held(of_fleet(fleet), steady)
+            fleet = Fleet(
+                view.gpu_rows,
+                view.fleet,
+                nodes,
+                self.streams.history,
+                self.rules,
+                steady,
+                self.clock.now(),
+                nodes_live=self.trusts(NODES),
+                queue_live=self.trusts(QUEUE),
+            )
+            found += self._settled.held(self._fleet_problems.of(fleet), steady)
         return problems.ranked(self._ages.dated(found, self.clock.now()))
 
     def _with_nodes(self, view: View) -> View:
@@ -211,7 +224,7 @@ class Cluster:
         while self.clock.steady() < until:
             poller.poll_once()
             watches = self.view.fleet.nodes.values() if self.view.fleet else ()
-            told = sum(1 for watch in watches if watch.reading or watch.fault)
+            told = sum(1 for watch in watches if watch.fault or _has_looked(watch))
             if told >= min(len(list(self._gpu_targets())), self.config.nodes.max):
                 return
             time.sleep(0.2)
@@ -233,3 +246,8 @@ class Cluster:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
         args = ["-d", "show", "node", name]
         return parse_node_detail(self.slurm.read("scontrol", args, f"reading node {name}"))
+
+
+def _has_looked(watch: NodeWatch) -> bool:
+    """Whether the probe has come as far as the driver, which takes seconds on a node just booted."""
+    return watch.reading is not None and watch.reading.driver.state is not DriverState.STARTING

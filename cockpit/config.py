@@ -26,8 +26,9 @@ class ConfigError(Exception):
 class NodeAccess:
     """How compute nodes are reached: `via` is head or direct; `max` is the most nodes dialled at once.
 
-    `host_keys` is strict (known_hosts only) or head: a node that known_hosts lacks is trusted when it is first
-    seen through the head, and must keep its key while the cockpit runs.
+    `host_keys` is strict (known_hosts only) or head, which needs `via` head: a node that known_hosts holds no
+    key of is trusted when it is first seen through the head, and must keep its key until Slurm powers the node
+    down, gives it another address, or it leaves the cluster.
     """
 
     via: str = "head"

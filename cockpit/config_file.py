@@ -186,7 +186,11 @@ def _clusters(place: _Place, node: yaml.Node) -> dict[str, ClusterConfig]:
 def _cluster(place: _Place, name: str, node: yaml.Node) -> ClusterConfig:
     values = _section(_CLUSTER)(place, node)
     if "nodes" in values:
-        values["nodes"] = NodeAccess(**values["nodes"])
+        values["nodes"] = access = NodeAccess(**values["nodes"])
+        if access.via != "head" and access.host_keys == "head":
+            below = place.below("nodes")
+            at = _pairs(below, _pairs(place, node)["nodes"][1])["host_keys"][0]
+            raise below.below("host_keys").error(at, "`head` needs `via: head`, which vouches for the node")
     if "refresh" in values:
         values["refresh"] = Refresh(**values["refresh"])
     return ClusterConfig(name=name, **values)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cockpit.config import Rules
+from cockpit.formats.kernel_log import KernelEvent
 from cockpit.gpu_models import GpuProcess, GpuSample, known
 from cockpit.gpu_rules import Finding, findings
 from cockpit.models import Freshness, Health, Job, Node
 from cockpit.sources.gpus import FleetReading, NodeWatch
 
 WITHOUT_MACHINE = ("powered_down", "powering_down", "powering_up")
-LIVE_S = 8.0
-LOST_S = 60.0
+LIVE_S, LOST_S = 8.0, 60.0  # at least; a probe with a long interval may be silent for longer
+SLACK_S = 4.0
+MAX_INTERVAL_S = 3600.0
 _ORDER = list(Health)
 
 
@@ -43,18 +45,17 @@ class GpuRow:
         """The worst of its findings; UNKNOWN when nobody has read it."""
         if self.findings:
             return self.findings[0].health
-        return Health.OK if self.sample is not None else Health.UNKNOWN
+        return Health.UNKNOWN if self.sample is None or self.sample.taken_at is None else Health.OK
 
 
 def gpu_freshness(row: GpuRow, steady: float) -> Freshness:
-    """The same for one GPU: a node whose driver hangs still tells, but nothing new of its GPUs."""
+    """The same for one GPU: a node whose driver hangs, or has lost it, still tells, but nothing new of this GPU."""
     freshness = watch_freshness(row.watch, steady)
-    if freshness is not Freshness.LIVE or row.sample is None or row.watch is None or row.watch.reading is None:
+    if row.sample is None or row.sample.taken_at is None or row.watch is None or row.watch.reading is None:
+        return Freshness.NEVER
+    if freshness is not Freshness.LIVE:
         return freshness
-    behind_s = row.watch.reading.taken_at - (row.sample.taken_at or 0.0)
-    if row.sample.lost is not None or behind_s <= LIVE_S:
-        return Freshness.LIVE
-    return Freshness.LOST if behind_s > LOST_S else Freshness.STALE
+    return _by_age(row.watch.reading.taken_at - row.sample.taken_at, row.watch)
 
 
 def gpu_age_s(row: GpuRow, steady: float) -> float | None:
@@ -71,10 +72,16 @@ def watch_freshness(watch: NodeWatch | None, steady: float) -> Freshness:
     """How far a node's readings may be trusted by their age."""
     if watch is None or watch.seen_at is None:
         return Freshness.NEVER
-    age_s = steady - watch.seen_at
-    if age_s <= LIVE_S:
+    return _by_age(steady - watch.seen_at, watch)
+
+
+def _by_age(age_s: float, watch: NodeWatch) -> Freshness:
+    interval_s = (watch.reading.interval_s if watch.reading else None) or 0.0
+    # One reading may come late; what the node says of its interval is not trusted beyond what can be set.
+    live_s = max(LIVE_S, 2 * min(interval_s, MAX_INTERVAL_S) + SLACK_S)
+    if age_s <= live_s:
         return Freshness.LIVE
-    return Freshness.LOST if age_s > LOST_S else Freshness.STALE
+    return Freshness.LOST if age_s > max(LOST_S, 2 * live_s) else Freshness.STALE
 
 
 class FleetJoin:
@@ -107,9 +114,14 @@ def _node_rows(node: Node, watch: NodeWatch | None, held: tuple[Job, ...], rules
         return ()  # there is no machine, so there are no GPUs
     samples = watch.reading.gpus if watch and watch.reading else ()
     rows = [_row(node, watch, held, slot, sample, rules) for slot, sample in enumerate(samples)]
-    # What Slurm counts on and nobody has seen keeps its row, too.
-    rows += [GpuRow(node.name, slot, watch) for slot in range(len(samples), node.gpus_total or 0)]
+    if not _sliced(samples):  # Slurm counts slices there, of which none has a row
+        # What Slurm counts on and nobody has seen keeps its row, too.
+        rows += [GpuRow(node.name, slot, watch) for slot in range(len(samples), node.gpus_total or 0)]
     return tuple(rows)
+
+
+def _sliced(samples: Iterable[GpuSample]) -> bool:
+    return any(sample.gpu.mig for sample in samples)
 
 
 def _row(
@@ -117,8 +129,8 @@ def _row(
 ) -> GpuRow:
     assert watch is not None and watch.reading is not None  # noqa: PT018
     processes = tuple(p for p in watch.reading.processes if p.gpu == sample.gpu.key)
-    allocated = _allocated(node, sample, slot)
-    events = watch.events.of_gpu(sample.gpu.pci)
+    # Slurm's indexes are those of slices as soon as one GPU is cut.
+    allocated = None if _sliced(watch.reading.gpus) else _allocated(node, sample, slot)
     return GpuRow(
         node.name,
         slot,
@@ -127,8 +139,13 @@ def _row(
         allocated,
         _job(held, processes, allocated),
         processes,
-        findings(sample, events, rules),
+        findings(sample, _since_boot(watch.events.of_gpu(sample.gpu.pci), watch.reading.boot_id), rules),
     )
+
+
+def _since_boot(events: tuple[KernelEvent, ...], boot_id: str) -> tuple[KernelEvent, ...]:
+    """Without those that a reboot has ended; an event without a boot is of this one."""
+    return tuple(event for event in events if not event.boot or not boot_id or event.boot == boot_id)
 
 
 def _allocated(node: Node, sample: GpuSample, slot: int) -> bool | None:
@@ -141,9 +158,8 @@ def _allocated(node: Node, sample: GpuSample, slot: int) -> bool | None:
 
 def _job(held: tuple[Job, ...], processes: tuple[GpuProcess, ...], allocated: bool | None) -> Job | None:
     ids = {process.job_id for process in processes if process.job_id is not None}
-    told = next((job for job in held if job.job_id in ids), None)
-    if told is not None:
-        return told
+    if ids:  # a job that is not among those held may be hidden from this login: then it is nobody's that is known
+        return next((job for job in held if job.job_id in ids), None)
     return held[0] if allocated and len(held) == 1 else None
 
 

@@ -14,6 +14,7 @@ from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
 _GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
+_TREMBLES_S = 5.0
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
 
@@ -48,11 +49,20 @@ class Settled:
         self._seen: dict[str, tuple[float, Problem]] = {}
 
     def held(self, problems: Iterable[Problem], steady: float) -> tuple[Problem, ...]:
-        """The problems there are, and those that were there until a moment ago."""
-        for problem in problems:
-            self._seen[problem.key] = (steady, problem)
+        """The problems there are, and those that were there until a moment ago, but none that contradicts one."""
+        there = {problem.key: problem for problem in problems}
+        for gone in [rival for key in there for rival in _rivals(key) if rival not in there]:
+            self._seen.pop(gone, None)
+        self._seen.update({key: (steady, self._dated(problem)) for key, problem in there.items()})
         self._seen = {key: seen for key, seen in self._seen.items() if steady - seen[0] <= self._hold_s}
         return tuple(problem for _, problem in self._seen.values())
+
+    def _dated(self, problem: Problem) -> Problem:
+        """The problem with the time it had before: one of another clock trembles, and the order must not."""
+        _, before = self._seen.get(problem.key, (0.0, None))
+        if before is None or before.since is None or problem.since is None:
+            return problem
+        return replace(problem, since=before.since) if abs(problem.since - before.since) < _TREMBLES_S else problem
 
 
 class Ages:
@@ -73,6 +83,18 @@ class Ages:
         problems = tuple(problems)
         self._first_seen = {p.key: self._first_seen.get(p.key, new) for p in problems}
         return tuple(p if p.since else replace(p, since=self._first_seen[p.key]) for p in problems)
+
+
+# What cannot be true of one thing at the same time.
+_RIVALS = (("job:idle:", "job:low:"), ("mount:hung:", "mount:error:"))
+
+
+def _rivals(key: str) -> Iterator[str]:
+    """The keys of problems that this one rules out."""
+    for pair in _RIVALS:
+        for one, other in (pair, pair[::-1]):
+            if key.startswith(one):
+                yield other + key[len(one) :]
 
 
 def _source_problem(states: list[SourceState[object]], steady: float) -> Problem:

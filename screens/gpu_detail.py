@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from cockpit.cluster import Cluster
 from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
 from cockpit.gpu_models import GpuProcess, GpuSample, Missing, Value, known
 from cockpit.models import Freshness
-from cockpit.words import MISSING, mib, moment, span
+from cockpit.words import MISSING, mib, moment, plural, span
 from screens.detail_lines import Line, fact, facts, health_token, section
 from screens.graph import sparkline
 
@@ -61,10 +61,14 @@ def _state(row: GpuRow, steady: float) -> str:
         return "its node is not watched"
     if watch.seen_at is None:
         return f"not read: {watch.fault.line()}" if watch.fault else "connecting …"
+    why = f" · {watch.fault.why}" if watch.fault else ""
+    wrong = row.findings[0].title if row.findings else ""
+    if row.sample is None or row.sample.taken_at is None:
+        unread = "the driver does not show it" if row.sample is None else "not read yet"
+        return f"{wrong or unread} · {_USE[row.allocated]}{why}"
     freshness = gpu_freshness(row, steady)
     age = "" if freshness is Freshness.LIVE else f"{freshness.value}, read {span(gpu_age_s(row, steady))} ago · "
-    why = f" · {watch.fault.why}" if watch.fault else ""
-    return f"{age}{row.findings[0].title if row.findings else 'well'} · {_USE[row.allocated]}{why}"
+    return f"{age}{wrong or 'well'} · {_USE[row.allocated]}{why}"
 
 
 def _users(row: GpuRow) -> list[Line]:
@@ -101,7 +105,7 @@ def _history(cluster: Cluster, row: GpuRow) -> list[Line]:
             lines.append(fact(label, "nothing yet", "dim"))
             continue
         top = high if high is not None else max(max(numbers), known(row.sample.power_limit_w) or 0.0)
-        graph = sparkline(values[-GRAPH_WIDTH:], GRAPH_WIDTH, low, top)
+        graph = sparkline(values, GRAPH_WIDTH, low, top)
         lines.append([*fact(label, graph), (f"  {min(numbers):.0f}–{max(numbers):.0f}", "dim")])
     return lines
 
@@ -110,10 +114,10 @@ def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
     """The other GPUs of the job: where this one stands among them."""
     if row.job is None:
         return []
-    peers = [r for r in cluster.view.gpu_rows if r.job is not None and r.job.job_id == row.job.job_id and r.sample]
-    if len(peers) < 2:
+    peers = peers_of(row, cluster.view.gpu_rows, cluster.clock.steady())
+    if not peers:
         return []
-    lines: list[Line] = [[], section(f"against its {len(peers)} peers of job {row.job.label}")]
+    lines: list[Line] = [[], section(f"against its {plural(len(peers), 'peer')} of job {row.job.label}")]
     for label, name, form in (_READINGS[0], _READINGS[3], _READINGS[5], _READINGS[7]):
         values = [value for r in peers if (value := known(getattr(r.sample, name))) is not None]
         mine = known(getattr(row.sample, name))
@@ -121,6 +125,21 @@ def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
             spread = f"median {form.format(median(values))}, {form.format(min(values))} to {form.format(max(values))}"
             lines.append([*fact(label, form.format(mine)), (f"  {spread}", "dim")])
     return lines
+
+
+def peers_of(row: GpuRow, rows: Iterable[GpuRow], steady: float) -> list[GpuRow]:
+    """The other GPUs of its job whose numbers are of now."""
+    return [
+        other
+        for other in rows
+        if row.job is not None
+        and other.job is not None
+        and other.job.job_id == row.job.job_id
+        and other.key != row.key
+        and other.sample is not None
+        and other.sample.lost is None
+        and gpu_freshness(other, steady) is Freshness.LIVE
+    ]
 
 
 def _readings(sample: GpuSample) -> list[Line]:

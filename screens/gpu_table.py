@@ -72,6 +72,8 @@ class GpuTable:
         if row.sample is None:
             return _driver(row) or "the driver does not show it", STATE_TOKENS[Health.UNKNOWN]
         words = " · ".join(finding.title for finding in row.findings)
+        if row.sample.taken_at is None:
+            return words or _driver(row) or "not read yet", STATE_TOKENS[row.health]
         if self._old(row):
             age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
             return f"{age} {_driver(row)} {words}".strip(), "stale"

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from cockpit.cluster import Cluster
-from cockpit.fleet import GpuRow, gpu_freshness
+from cockpit.fleet import GpuRow, gpu_freshness, watch_freshness
 from cockpit.gpu_models import GpuSample, known
 from cockpit.models import Freshness, Health
 from cockpit.words import MISSING
@@ -80,18 +80,24 @@ def heat_rows(rows: tuple[GpuRow, ...], metric: Metric, steady: float) -> list[H
 
 
 def _heat_row(node: str, rows: tuple[GpuRow, ...], metric: Metric, steady: float) -> HeatRow:
-    stale = all(gpu_freshness(row, steady) is not Freshness.LIVE for row in rows)
-    return HeatRow(node, node, tuple(_cell(row, metric) for row in rows), stale=stale)
+    told = [gpu_freshness(row, steady) for row in rows]
+    # GPUs that were never read have no age: then the node's is that of the row.
+    unread = all(one is Freshness.NEVER for one in told)
+    stale = Freshness.LIVE not in ([watch_freshness(rows[0].watch, steady)] if unread else told)
+    cells = tuple(_cell(row, metric, stale or one is Freshness.LIVE) for row, one in zip(rows, told, strict=True))
+    return HeatRow(node, node, cells, stale=stale)
 
 
-def _cell(row: GpuRow, metric: Metric) -> HeatCell:
+def _cell(row: GpuRow, metric: Metric, current: bool) -> HeatCell:
+    """`current`: its value is as old as its row's; an older one has no number among those of now."""
     group = f"job {row.job.label}" if row.job else ""
     who = f" · {row.job.user}" if row.job else ""
     wrong = f" · {row.findings[0].title}" if row.findings else ""
-    if row.sample is None:
-        return HeatCell(None, "not read", Health.OK, group)
-    value = None if row.sample.lost is not None else metric.share(row.sample)
-    return HeatCell(value, f"{metric.text(row.sample)}{who}{wrong}", row.health, group)
+    if row.sample is None or row.sample.taken_at is None:
+        return HeatCell(None, f"not read{who}{wrong}", row.health if row.findings else Health.OK, group)
+    value = metric.share(row.sample) if current and row.sample.lost is None else None
+    text = metric.text(row.sample) if current else "nothing new"
+    return HeatCell(value, f"{text}{who}{wrong}", row.health, group)
 
 
 class GpusPane(Vertical):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from cockpit.formats import probe_gpus as rows
 from cockpit.formats.probe_node import efa_counters, efa_devices, messages, mounts, reasons, stuck
+from cockpit.formats.probe_slots import MAX_GPUS, bus_only, merge
 from cockpit.formats.probe_smi import SmiReading, read_smi
-from cockpit.formats.probe_values import at, items, number, nvml_missing, parse_line, text, whole
+from cockpit.formats.probe_values import at, items, number, nvml_missing, parse_line, text, wall_time, whole
 from cockpit.gpu_models import (
     Driver,
     DriverState,
     EfaDevice,
     Gpu,
     GpuEvent,
+    GpuProcess,
     GpuSample,
     Lack,
     Missing,
@@ -39,17 +43,22 @@ _NO_LIBRARY = 12
 
 
 class ProbeReader:
-    """One stream's lines, in order. Keeps what was told once and returns the whole node at every sample."""
+    """One stream's lines, in order. Keeps what was told once and returns the whole node at every sample.
 
-    def __init__(self) -> None:
+    `last` is what a stream before it told of the node: while the node stays booted, its GPUs keep their places.
+    `now` is this machine's wall clock; times more than a year away from it are taken for none.
+    """
+
+    def __init__(self, last: NodeReading | None = None, now: Callable[[], float] = time.time) -> None:
+        self._last, self._clock, self._now = last, now, 0.0
         self.bad_lines = 0
         self.ended = ""  # the probe's own last word
         self._bad_line = ""
         self._node = NodeReading(taken_at=0.0, number=0)
         self._hello: dict[str, Any] = {}
         self._revision: object = None
-        self._gpus: list[Gpu] = []
         self._samples: list[GpuSample] = []
+        self._places: list[int | None] = []  # place in the hello -> place in _samples
         self._efa: list[EfaDevice] = []
         self._smi: Driver | None = None  # what nvidia-smi last said of the driver
 
@@ -60,6 +69,7 @@ class ProbeReader:
         except ValueError as error:
             self._bad(str(error))
             return None
+        self._now = self._clock()
         kind = told.get("k")
         if kind == "s":
             return self._sample(told)
@@ -81,35 +91,39 @@ class ProbeReader:
             return
         self._hello = told
         self._revision = told.get("rev")
-        if items(told.get("gpus"), 1) or not self._gpus:
-            self._take_gpus(rows.gpus(told.get("gpus")))
+        self._take_last(text(told.get("boot"), 40))
+        bus = tuple(text(bus, 20) for bus in items(told.get("pci"), 64))
+        if listed := rows.gpus(told.get("gpus")):
+            self._samples, self._places = merge(self._samples, listed, bus)
         self._efa = efa_devices(told.get("efa"), self._efa)
         self._node = replace(
             self._node,
             hostname=text(told.get("host"), 80),
             boot_id=text(told.get("boot"), 40),
-            booted_at=number(told.get("booted")),
+            booted_at=wall_time(told.get("booted"), self._now),
             kernel=text(told.get("kernel"), 80),
             cpus=whole(told.get("cpus")),
             interval_s=number(told.get("iv")),
-            pci_gpus=tuple(text(bus, 20) for bus in items(told.get("pci"), 64)),
+            pci_gpus=bus,
             log_source=text(told.get("log"), 20),
             not_read=reasons(told.get("no")),
         )
 
-    def _take_gpus(self, gpus: list[Gpu]) -> None:
-        """A new list of GPUs; what was read of those that stay is kept."""
-        before = {sample.gpu.key: sample for sample in self._samples}
-        samples = [before.get(gpu.key, GpuSample(gpu)) for gpu in gpus]
-        self._gpus = gpus
-        self._samples = [
-            sample if sample.gpu == gpu else replace(sample, gpu=gpu) for sample, gpu in zip(samples, gpus, strict=True)
-        ]
+    def _take_last(self, boot_id: str) -> None:
+        """Begin with the GPUs of the stream before this one; after a reboot they are found anew."""
+        last, self._last = self._last, None
+        if last is not None and boot_id and last.boot_id == boot_id:
+            self._samples = list(last.gpus)
+
+    def _listed(self) -> list[Gpu | None]:
+        """The GPUs of the hello, in its order."""
+        return [None if place is None else self._samples[place].gpu for place in self._places]
 
     def _sample(self, told: dict[str, Any]) -> NodeReading | None:
-        taken_at, count = number(told.get("t")), whole(told.get("n"))
+        taken_at, count = wall_time(told.get("t"), self._now), whole(told.get("n"))
         if taken_at is None or count is None or not self._hello:
-            self._bad("a sample before any hello" if not self._hello else "a sample without time or number")
+            why = "without number, or without a time within a year of ours" if self._hello else "before any hello"
+            self._bad(f"a sample {why}")
             return None
         # Rows refer to the hello of the same revision by place.
         current = told.get("rev") == self._revision
@@ -137,17 +151,20 @@ class ProbeReader:
             stuck=self._stuck(told),
             driver=driver,
             gpus=tuple(self._samples),
-            processes=rows.processes(told["p"], self._gpus) if current and "p" in told else before.processes,
+            processes=self._processes(told) if current and "p" in told else before.processes,
             processes_at=taken_at if "G" in told or "p" in told else before.processes_at,
-            mounts=mounts(told["mt"]) if "mt" in told else before.mounts,
+            mounts=mounts(told["mt"], self._now) if "mt" in told else before.mounts,
             efa=tuple(self._efa) if fresh_efa else before.efa,
             efa_at=taken_at if fresh_efa and self._efa else before.efa_at,
             events=self._events(told) if current else (),
-            messages=messages(told.get("km"), before.boot_id),
+            messages=messages(told.get("km"), before.boot_id, self._now),
             messages_dropped=before.messages_dropped if dropped is None else dropped,
             bad_lines=self.bad_lines,
             bad_line=self._bad_line,
         )
+
+    def _processes(self, told: dict[str, Any]) -> tuple[GpuProcess, ...]:
+        return rows.processes(told["p"], self._listed(), self._now)
 
     def _stuck(self, told: dict[str, Any]) -> Any:
         if "D" in told:
@@ -173,16 +190,19 @@ class ProbeReader:
             found = DriverState.ABSENT
         if found is DriverState.SMI and self._smi is not None:
             return self._smi
-        return replace(base, state=found, since=number(since) or None, why=text(why), code=whole(code))
+        return replace(base, state=found, since=wall_time(since, self._now), why=text(why), code=whole(code))
 
     def _take_rows(self, told: dict[str, Any], taken_at: float) -> None:
         for key, take in (("g", rows.with_fast), ("G", rows.with_slow)):
-            for place, row in enumerate(items(told.get(key), len(self._samples))):
-                self._samples[place] = take(self._samples[place], items(row, 16), taken_at)
+            for place, row in zip(self._places, items(told.get(key), len(self._places)), strict=False):
+                if place is not None:
+                    self._samples[place] = take(self._samples[place], items(row, 16), taken_at)
         if "i" in told:
-            entries = items(self._hello.get("gpus"), rows.MAX_GPUS)
-            for place, used in enumerate(items(told["i"], len(self._samples))):
-                entry = at(entries, place)
+            entries = items(self._hello.get("gpus"), MAX_GPUS)
+            for row_number, used in enumerate(items(told["i"], len(self._places))):
+                entry, place = at(entries, row_number), self._places[row_number]
+                if place is None:
+                    continue
                 named = entry.get("inst") if isinstance(entry, dict) else None
                 self._samples[place] = replace(self._samples[place], instances=rows.instances(named, used))
 
@@ -216,19 +236,20 @@ class ProbeReader:
                 samples[place] = replace(sample, lost=Missing(Lack.LOST, "nvidia-smi gets no handle of it", 15))
             elif place not in listed and reading.complete:
                 samples[place] = replace(sample, lost=nvml_missing(_NOT_LISTED))
-        self._samples = samples[: rows.MAX_GPUS]
-        self._gpus = [sample.gpu for sample in self._samples]
+        if reading.complete:
+            samples += bus_only(samples, self._node.pci_gpus)
+        self._samples = samples[:MAX_GPUS]
 
     def _events(self, told: dict[str, Any]) -> tuple[GpuEvent, ...]:
-        found = []
+        found, listed = [], self._listed()
         for event in items(told.get("x"), _MAX_EVENTS):
             when, place, kind, data = (at(items(event, 4), cell) for cell in range(4))
-            moment, value, gpu = number(when), whole(data), whole(place)
+            moment, value, row = wall_time(when, self._now), whole(data), whole(place)
             if moment is None or value is None:
                 continue
-            key = self._gpus[gpu].key if gpu is not None and 0 <= gpu < len(self._gpus) else ""
+            gpu = listed[row] if row is not None and 0 <= row < len(listed) else None
             name = _EVENT_KINDS.get(kind, f"event {kind}") if type(kind) is int else "event"
-            found.append(GpuEvent(moment, key, name, value))
+            found.append(GpuEvent(moment, gpu.key if gpu else "", name, value))
         return tuple(found)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from cockpit.catalog.gpu_codes import recovery_action, throttle_reasons
-from cockpit.formats.probe_values import at, items, text, value, whole
+from cockpit.formats.probe_slots import MAX_GPUS
+from cockpit.formats.probe_values import at, items, text, value, wall_time, whole
 from cockpit.gpu_models import NOT_READ, Gpu, GpuProcess, GpuSample, Lack, MigInstance, Missing, Value
 
-MAX_GPUS = 64
 _MAX_INSTANCES = 16
 _MAX_PROCESSES = 512
 _MAX_MASK = 0xFFFF
@@ -142,21 +143,21 @@ def instances(named: object, used: object) -> tuple[MigInstance, ...]:
     return tuple(found)
 
 
-def processes(rows: object, known: list[Gpu]) -> tuple[GpuProcess, ...]:
+def processes(rows: object, known: Sequence[Gpu | None], now: float) -> tuple[GpuProcess, ...]:
     """The processes of a sample; rows that name no GPU of the hello are left out."""
     found = []
     for row in items(rows, _MAX_PROCESSES):
         cells = items(row, 20)
         place, pid = whole(at(cells, 0)), whole(at(cells, 1))
-        if place is not None and pid is not None and 0 <= place < len(known):
-            found.append(_process(known[place].key, pid, cells))
+        gpu = known[place] if place is not None and 0 <= place < len(known) else None
+        if gpu is not None and pid is not None:
+            found.append(_process(gpu.key, pid, cells, now))
     return tuple(found)
 
 
-def _process(gpu: str, pid: int, cells: list[Any]) -> GpuProcess:
+def _process(gpu: str, pid: int, cells: list[Any], now: float) -> GpuProcess:
     exists = {0: False, 1: True}.get(at(cells, 4)) if type(at(cells, 4)) is int else None
     rank, local_rank, procid, world = (value(at(cells, place)) for place in range(11, 15))
-    started = value(at(cells, 7))
     return GpuProcess(
         gpu=gpu,
         pid=pid,
@@ -165,7 +166,7 @@ def _process(gpu: str, pid: int, cells: list[Any]) -> GpuProcess:
         exists=exists,
         user=text(at(cells, 5), 64),
         command=text(at(cells, 6), 64),
-        started_at=None if isinstance(started, Missing) else started,
+        started_at=wall_time(at(cells, 7), now),
         job_id=whole(at(cells, 8)),
         step=text(at(cells, 9), 40),
         task=text(at(cells, 10), 40),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cockpit.formats.probe_values import at, items, number, text, whole
+from cockpit.formats.probe_values import at, items, number, text, wall_time, whole
 from cockpit.gpu_models import EfaDevice, KernelMessage, MountReading, StuckProcess
 
 _MAX_MOUNTS = 64
@@ -15,7 +15,7 @@ _MAX_MESSAGE = 500
 _MAX_REASONS = 32
 
 
-def mounts(raw: object) -> tuple[MountReading, ...]:
+def mounts(raw: object, now: float) -> tuple[MountReading, ...]:
     """The section `mt`."""
     found = []
     for row in items(raw, _MAX_MOUNTS):
@@ -25,7 +25,9 @@ def mounts(raw: object) -> tuple[MountReading, ...]:
             continue
         mark = at(cells, 3)
         if mark == "?":
-            found.append(MountReading(path, kind, source, hung_since=number(at(cells, 4))))
+            since = wall_time(at(cells, 4), now)
+            # Without a time that can be, it still does not answer.
+            found.append(MountReading(path, kind, source, hung_since=since, error="" if since else "does not answer"))
         elif mark == "!":
             found.append(MountReading(path, kind, source, error=text(at(cells, 4)) or "no answer"))
         else:
@@ -65,12 +67,12 @@ def efa_counters(devices: list[EfaDevice], raw: object) -> list[EfaDevice]:
     return found
 
 
-def messages(raw: object, boot_id: str) -> tuple[KernelMessage, ...]:
+def messages(raw: object, boot_id: str, now: float) -> tuple[KernelMessage, ...]:
     """The section `km`; a message without a boot id of its own is of this boot."""
     found = []
     for row in items(raw, _MAX_MESSAGES):
         cells = items(row, 3)
-        when, line = number(at(cells, 0)), text(at(cells, 1), _MAX_MESSAGE)
+        when, line = wall_time(at(cells, 0), now), text(at(cells, 1), _MAX_MESSAGE)
         if when is not None and line:
             found.append(KernelMessage(when, line, text(at(cells, 2), 40) or boot_id))
     return tuple(found)

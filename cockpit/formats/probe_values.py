@@ -19,6 +19,7 @@ _LIMIT = 1e15  # beyond it a number is nonsense, and no longer exact as a float
 _CODE = re.compile(r"e(\d{1,3})")
 _GARBLED = Missing(Lack.FAILED, "unreadable value")
 _INVALID_ARGUMENT = 2
+_YEAR_S = 366 * 86400.0
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
@@ -83,6 +84,12 @@ def number(raw: object) -> float | None:
     """A finite number of sane size, None for anything else."""
     found = value(raw)
     return None if isinstance(found, Missing) else found
+
+
+def wall_time(raw: object, now: float) -> float | None:
+    """Seconds since the epoch; None for what is more than a year away from `now`, which no clock of a node means."""
+    found = number(raw)
+    return None if found is None or abs(found - now) > _YEAR_S else found
 
 
 def whole(raw: object) -> int | None:

@@ -23,7 +23,10 @@ def algorithms(key_type: str) -> tuple[str, ...]:
 
 
 class Pins:
-    """Keys of machines that were trusted at first sight, by the name they were asked for."""
+    """Keys of machines that were trusted at first sight, by the name they were asked for.
+
+    A new machine of the same name gets a new object: a login under way to the old one cannot reach that.
+    """
 
     def __init__(self) -> None:
         self._keys: dict[str, bytes] = {}
@@ -33,11 +36,6 @@ class Pins:
         """True for the key that was seen first, which the first one asked about is."""
         with self._lock:
             return self._keys.setdefault(name, blob) == blob
-
-    def forget(self, name: str) -> None:
-        """The next machine of that name may have another key."""
-        with self._lock:
-            self._keys.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +80,17 @@ class HostKeyCheck:
         clash = next((key for key in others if key.key_type == key_type), None)
         if clash is not None:
             raise self._changed(key_type, blob, clash)
-        if any(self._holds(name, blob, []) for name in self._fallback):
+        bare: list[KnownKey] = []
+        if any(self._holds(name, blob, bare) for name in self._fallback):
             return
         pins = self.target.pins
-        if pins is None:
-            raise self._unknown(key_type, blob, others)
+        # A machine that is known by any key is no stranger that could be trusted at first sight.
+        if pins is None or others or bare:
+            raise self._unknown(key_type, blob, others if pins is None else [*others, *bare])
         if not pins.holds(self.target.alias, blob):
             why = f"it showed another key before; now {key_type} {fingerprint(blob)}"
-            raise self._fault(why, "was the node replaced? if so it is trusted anew once Slurm has powered it down")
+            step = "was the node replaced? if so it is trusted anew once Slurm has powered it down or dropped it"
+            raise self._fault(why, step)
 
     def _holds(self, name: str, blob: bytes, others: list[KnownKey]) -> bool:
         """True when `name` is known by this key; its other keys go to `others`. Raises when revoked."""
@@ -118,7 +119,8 @@ class HostKeyCheck:
         why = f"not in known_hosts; the server shows {key_type} {fingerprint(blob)}"
         if others:
             held = ", ".join(f"{key.key_type} ({key.where})" for key in others[:3])
-            why += f", known for this host are only other types: {held}"
+            other = "keys" if any(key.key_type == key_type for key in others) else "types"
+            why += f", known for this host are only other {other}: {held}"
         if self.known.has_ca_for(self.name):
             why += "; a @cert-authority line covers it, but host certificates are not supported here"
         damaged = [text for text in self.known.warnings if "certificates" not in text]

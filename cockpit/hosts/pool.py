@@ -30,7 +30,8 @@ class NodePool:
 
     With `via: head` they are reached through the head by direct-tcpip, otherwise as the ssh config says.
     Their host keys are checked as strictly as the head's, unless `host_keys: head` says that a node may be
-    trusted when it is first seen: it then must show the same key for as long as the pool lives.
+    trusted when it is first seen through the head: it then must show the same key until forget(), which is
+    called when Slurm powers the node down, gives it another address, or it leaves the cluster.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class NodePool:
         self._lock = threading.Lock()
         self._nodes: OrderedDict[str, SshHost] = OrderedDict()
         self._closed = False
-        self._pins = Pins() if access.host_keys == "head" else None
+        # Only the head vouches for a node that nobody knows; straight from here it may be anyone.
+        self._pinning = access.host_keys == "head" and access.via == "head"
+        self._pins: dict[str, Pins] = {}
 
     def node(self, name: str, address: str = "") -> Host:
         """The node, not connected yet or still connected. Never blocks.
@@ -76,22 +79,23 @@ class NodePool:
 
     def _new(self, name: str, address: str) -> SshHost:
         through_head = self._access.via == "head"
+        pins = self._pins.setdefault(name, Pins()) if self._pinning else None
         route = ThroughHost(self._head) if through_head else config_route(self._ssh_config, self._limits)
         return SshHost(
             name,
-            lambda: self._resolve(name, address),
+            lambda: self._resolve(name, address, pins),
             route,
             limits=self._limits,
             dial_slots=self._slots,
             drop_retries=_DROP_RETRIES,
         )
 
-    def _resolve(self, name: str, address: str) -> SshTarget:
+    def _resolve(self, name: str, address: str, pins: Pins | None) -> SshTarget:
         access = self._access
         target = resolve(Written(name, access.user, access.port), ssh_config=self._ssh_config)
         if address and target.hostname.lower() == name.lower():
             target = replace(target, hostname=address)
-        target = replace(target, pins=self._pins)
+        target = replace(target, pins=pins)
         if access.via != "head":
             return target
         find: Callable[[], SshTarget | None] | None = getattr(self._head, "target", None)
@@ -104,11 +108,13 @@ class NodePool:
         return with_via(target, self._head.name)
 
     def forget(self, name: str) -> None:
-        """Give up the connection to one node, which may come back as another machine with another key."""
+        """Give up the connection to one node, which may come back as another machine with another key.
+
+        A login still under way to the old one pins nothing for the new one.
+        """
         with self._lock:
             host = self._nodes.pop(name, None)
-        if self._pins is not None:
-            self._pins.forget(name)
+            self._pins.pop(name, None)
         if host is not None:
             host.close()
 

@@ -12,7 +12,7 @@ from cockpit.gpu_models import GpuSample, NodeReading, known
 METRICS = ("util_pct", "mem_used_mib", "temp_c", "power_w")
 SPAN_S = 600.0
 STEP_S = 4.0  # finer samples fold into one; 150 of them are what a graph can show
-_LENGTH = int(SPAN_S / STEP_S)
+GAP_STEPS = 3.0  # usual steps without a sample that make a gap
 _NONE = float("nan")
 
 
@@ -23,41 +23,48 @@ class _Ring:
     times: list[float] = field(default_factory=list)
     values: tuple[array[float], ...] = field(default_factory=lambda: tuple(array("f") for _ in METRICS))
 
+    def add(self, at: float, values: Sequence[float]) -> None:
+        self.times.append(at)
+        for column, value in zip(self.values, values, strict=True):
+            column.append(value)
+
+    def drop(self, count: int) -> None:
+        """Let go of the oldest."""
+        if count:
+            del self.times[:count]
+            for column in self.values:
+                del column[:count]
+
 
 class GpuHistory:
     """Written by the stream threads, read by screens and problems."""
 
     def __init__(self) -> None:
-        self._rings: dict[tuple[str, str], _Ring] = {}
+        self._nodes: dict[str, dict[str, _Ring]] = {}
         self._lock = threading.Lock()
 
     def add(self, node: str, reading: NodeReading) -> None:
-        """Keep this reading of every GPU, unless the last kept one is younger than STEP_S."""
+        """Keep this reading of every GPU, unless the last kept one is younger than STEP_S.
+
+        What is known of a GPU that the reading no longer lists is dropped, unless it lists none at all.
+        """
+        step_s = max(STEP_S, reading.interval_s or 0.0)
         with self._lock:
+            rings = self._nodes.setdefault(node, {})
+            listed = {sample.gpu.key for sample in reading.gpus}
+            if listed and not rings.keys() <= listed:
+                rings = self._nodes[node] = {key: ring for key, ring in rings.items() if key in listed}
             for sample in reading.gpus:
                 if sample.taken_at is not None and sample.lost is None:
-                    self._keep(self._rings.setdefault((node, sample.gpu.key), _Ring()), sample, sample.taken_at)
-
-    def _keep(self, ring: _Ring, sample: GpuSample, at: float) -> None:
-        if ring.times and 0 <= at - ring.times[-1] < STEP_S:
-            return
-        if ring.times and at < ring.times[-1]:  # the node's clock went back: what is known has no place any more
-            ring.times.clear()
-            for values in ring.values:
-                del values[:]
-        ring.times.append(at)
-        for values, metric in zip(ring.values, METRICS, strict=True):
-            value = known(getattr(sample, metric))
-            values.append(_NONE if value is None else value)
-        if len(ring.times) > _LENGTH:
-            del ring.times[0]
-            for values in ring.values:
-                del values[0]
+                    _keep(rings.setdefault(sample.gpu.key, _Ring()), sample, sample.taken_at, step_s)
 
     def series(self, node: str, gpu: str, metric: str) -> Sequence[tuple[float, float | None]]:
-        """(time on the node's clock, value or None) of one metric of METRICS, oldest first."""
+        """(time on the node's clock, value or None) of one metric of METRICS, oldest first.
+
+        It spans at most SPAN_S before its last time. A gap of more than GAP_STEPS usual steps holds None.
+        """
         with self._lock:
-            ring = self._rings.get((node, gpu))
+            ring = self._nodes.get(node, {}).get(gpu)
             if ring is None:
                 return ()
             values = ring.values[METRICS.index(metric)]
@@ -66,5 +73,20 @@ class GpuHistory:
     def forget(self, node: str) -> None:
         """Drop what is kept of a node."""
         with self._lock:
-            for key in [key for key in self._rings if key[0] == node]:
-                del self._rings[key]
+            self._nodes.pop(node, None)
+
+
+def _keep(ring: _Ring, sample: GpuSample, at: float, step_s: float) -> None:
+    since_s = at - ring.times[-1] if ring.times else None
+    if since_s is not None and 0 <= since_s < STEP_S:
+        return
+    if since_s is not None and since_s < 0:  # the node's clock went back: what is known has no place any more
+        ring.drop(len(ring.times))
+    elif since_s is not None and since_s > GAP_STEPS * step_s:
+        missed = max(ring.times[-1], at - SPAN_S) + step_s
+        while missed < at:
+            ring.add(missed, [_NONE] * len(METRICS))
+            missed += step_s
+    values = (known(getattr(sample, metric)) for metric in METRICS)
+    ring.add(at, [_NONE if value is None else value for value in values])
+    ring.drop(next(place for place, moment in enumerate(ring.times) if moment >= at - SPAN_S))

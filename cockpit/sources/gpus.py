@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from cockpit.probe.bundle import probe_argv, probe_stdin
 from cockpit.sources.base import SourceKey, unexpected
 from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
+from cockpit.text import printable
 
 OPEN_DEADLINE_S = 20.0
 STARTS_AT_ONCE = 12  # a collect, so that dialling a big fleet leaves the machine to the user
@@ -26,6 +28,9 @@ HEARTBEAT_S = 4.0
 SLOW_S = 3.0  # ECC, remap, NVLink, processes: a fault is to be seen within 5 s
 SILENT_INTERVALS = 10
 SILENT_MIN_S = 30.0
+LINES_PER_INTERVAL = 20.0  # a probe says one or two; what had piled up in the network may come at once
+LINES_AT_ONCE = 100.0
+LINES_DROPPED_MAX = 2000  # then the stream is ended: reading on costs more than it tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class FleetStreams:
                 return FleetReading()
             self._let_go({target.node: target for target in wanted})
             new = [target for target in wanted if target.node not in self._streams]
-            for target in new[: min(STARTS_AT_ONCE, self._most - len(self._streams))]:
+            for target in new[: max(0, min(STARTS_AT_ONCE, self._most - len(self._streams)))]:
                 self._streams[target.node] = self._start(target)
             watches = {name: stream.look() for name, stream in self._streams.items()}
         full = len(watches) >= self._most
@@ -140,28 +145,46 @@ class _NodeStream:
         self._nodes, self._interval_s, self._clock, self._history = nodes, interval_s, clock, history
         self._watch = NodeWatch(target.node)
         self._stop, self._wake = threading.Event(), threading.Event()
+        # Held while a host is taken from the pool or a reading is put away, so that neither happens after stop().
+        self._lock = threading.RLock()
+        self._running = False
         self._stream: LineStream | None = None
+        self._cut: tuple[LineStream, Fault] | None = None  # the stream that look() has closed, and why
         self._beat_at = self._line_at = clock.steady()
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name=f"gpus-{self.target.node}", daemon=True).start()
+        thread = threading.Thread(target=self._run, name=f"gpus-{self.target.node}", daemon=True)
+        try:
+            thread.start()
+            self._running = True
+        except RuntimeError as error:  # the machine gives no more threads; look() tries again
+            self._broken(unexpected(f"the probe on {self.target.node}", error))
 
     def stop(self) -> None:
-        self._stop.set()
+        with self._lock:
+            self._stop.set()
+            stream = self._stream
         self._wake.set()
-        if self._stream is not None:
-            self._stream.close()
-        self._nodes.forget(self.target.node)
+        if stream is not None:
+            _close(stream)
+        with suppress(Exception):
+            self._nodes.forget(self.target.node)
 
     def wake(self) -> None:
         self._wake.set()
 
     def look(self) -> NodeWatch:
         """The state now. A stream that has been silent for too long is cut, so that it is opened anew."""
-        silent_s = self._clock.steady() - self._line_at
-        if self._stream is not None and silent_s > max(SILENT_MIN_S, SILENT_INTERVALS * self._interval_s):
-            self._broken(Fault(FaultKind.TIMEOUT, f"the probe on {self.target.node}", "it has fallen silent"))
-            self._stream.close()
+        if not self._running:
+            self.start()
+        with self._lock:
+            stream, silent_s = self._stream, self._clock.steady() - self._line_at
+            if stream is None or silent_s <= max(SILENT_MIN_S, SILENT_INTERVALS * self._interval_s):
+                return self._watch
+            fault = Fault(FaultKind.TIMEOUT, f"the probe on {self.target.node}", "it has fallen silent")
+            self._cut = (stream, fault)
+            self._broken(fault)
+        _close(stream)
         return self._watch
 
     def _run(self) -> None:
@@ -183,49 +206,108 @@ class _NodeStream:
     def _read(self) -> Fault:
         """Read until the stream ends; returns why it did, raises FaultError when it could not be opened."""
         heard: list[bytes] = []
-        self._line_at = self._clock.steady()
-        stream = self._stream = self._nodes.node(self.target.node, self.target.address).stream(
+        stream = self._open(heard)
+        if stream is None:
+            return Fault(FaultKind.FAILED, f"the probe on {self.target.node}", "it was stopped")
+        reader = ProbeReader(self._watch.reading)
+        bound = _LineBound(self._interval_s, self._clock.steady())
+        try:
+            for line in stream:
+                if self._stop.is_set():
+                    break
+                self._take(reader, stream, line, bound)
+        except Exception:
+            if not self._was_cut(stream):
+                raise
+        finally:
+            with self._lock:
+                self._stream = None
+            _close(stream)
+        return self._was_cut(stream) or _ended(self.target.node, reader, b"".join(heard))
+
+    def _open(self, heard: list[bytes]) -> LineStream | None:
+        """The started probe; None when this was stopped meanwhile."""
+        with self._lock:
+            if self._stop.is_set():
+                return None
+            host = self._nodes.node(self.target.node, self.target.address)
+        stream = host.stream(
             probe_argv(self._interval_s, heartbeat=max(15.0, 4 * self._interval_s), slow=SLOW_S),
             open_deadline_s=OPEN_DEADLINE_S,
             stdin=probe_stdin(),
             on_stderr=lambda text: heard.append(text) if len(heard) < 8 else None,
         )
-        reader = ProbeReader()
-        try:
-            for line in stream:
-                if self._stop.is_set():
-                    break
-                self._take(reader, stream, line)
-        finally:
-            self._stream = None
-            stream.close()
-        return _ended(self.target.node, reader, b"".join(heard))
+        with self._lock:
+            if not self._stop.is_set():
+                self._stream, self._line_at = stream, self._clock.steady()
+                return stream
+        _close(stream)
+        return None
 
-    def _take(self, reader: ProbeReader, stream: LineStream, line: bytes) -> None:
+    def _was_cut(self, stream: LineStream) -> Fault | None:
+        cut = self._cut
+        return cut[1] if cut is not None and cut[0] is stream else None
+
+    def _take(self, reader: ProbeReader, stream: LineStream, line: bytes, bound: _LineBound) -> None:
         now = self._line_at = self._clock.steady()
         if now - self._beat_at >= HEARTBEAT_S:
             self._beat_at = now
             stream.write(b".")
+        if not bound.allows(now):
+            if bound.dropped > LINES_DROPPED_MAX:
+                why = "it sends far more lines than a probe does"
+                raise FaultError(Fault(FaultKind.GARBLED, f"the probe on {self.target.node}", why))
+            return
         reading = reader.feed(line)
-        if reading is not None:
-            self._watch = NodeWatch(self.target.node, reading, now, events=self._watch.events.after(reading))
-            self._history.add(self.target.node, reading)
+        if reading is None:
+            return
+        events = self._watch.events.after(reading)
+        with self._lock:
+            if not self._stop.is_set():
+                self._watch = NodeWatch(self.target.node, reading, now, events=events)
+                self._history.add(self.target.node, reading)
 
     def _broken(self, fault: Fault) -> None:
-        watch = self._watch
-        since = watch.since if watch.fault is not None else self._clock.steady()
-        self._watch = replace(watch, fault=fault, since=since)
+        with self._lock:
+            watch = self._watch
+            since = watch.since if watch.fault is not None else self._clock.steady()
+            self._watch = replace(watch, fault=fault, since=since)
+
+
+class _LineBound:
+    """Lets through LINES_PER_INTERVAL lines on average, and LINES_AT_ONCE together."""
+
+    def __init__(self, interval_s: float, now: float) -> None:
+        self._per_s, self._left, self._at = LINES_PER_INTERVAL / interval_s, LINES_AT_ONCE, now
+        self.dropped = 0
+
+    def allows(self, now: float) -> bool:
+        self._left = min(LINES_AT_ONCE, self._left + (now - self._at) * self._per_s)
+        self._at = now
+        if self._left < 1:
+            self.dropped += 1
+            return False
+        self._left -= 1
+        return True
+
+
+def _close(stream: LineStream) -> None:
+    """Closing is the last that is wanted of a stream; one that cannot even do that is let go all the same."""
+    with suppress(Exception):
+        stream.close()
 
 
 def _with_remedy(fault: Fault) -> Fault:
     """Nodes of a cluster that scales come and go with keys that nobody has accepted: there is a way for that."""
-    if fault.kind is not FaultKind.HOST_KEY:
+    unknown = fault.kind is FaultKind.HOST_KEY and fault.why.startswith("not in known_hosts")
+    if not unknown or "known for this host" in fault.why:  # such a key is refused whatever `host_keys` says
         return fault
     step = "`nodes: {host_keys: head}` in the config trusts a node when it is first seen through the head; or "
     return replace(fault, next_step=step + fault.next_step)
 
 
 def _ended(node: str, reader: ProbeReader, stderr: bytes) -> Fault:
-    said = reader.ended or stderr.decode("utf-8", "replace").strip()[-200:]
+    words = " ".join(stderr.decode("utf-8", "replace").split())[-200:]
+    said = reader.ended or printable(words)
     why = f"it ended: {said}" if said else "it ended without a word"
-    return Fault(FaultKind.FAILED, f"the probe on {node}", " ".join(why.split()), "it is started again")
+    return Fault(FaultKind.FAILED, f"the probe on {node}", why, "it is started again")

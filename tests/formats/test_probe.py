@@ -48,9 +48,14 @@ def sample(number: int = 1, **changes: object) -> bytes:
     return json.dumps({**told, **changes}).encode()
 
 
+def fresh(last: NodeReading | None = None) -> ProbeReader:
+    """A reader on the day of these lines."""
+    return ProbeReader(last, now=lambda: T0)
+
+
 def read(*lines: bytes) -> NodeReading:
     """The last reading."""
-    reader = ProbeReader()
+    reader = fresh()
     found = [reading for line in lines if (reading := reader.feed(line)) is not None]
     return found[-1]
 
@@ -80,13 +85,28 @@ def test_rows_of_another_list_of_gpus_are_not_taken() -> None:
 
 
 def test_a_new_list_keeps_what_was_read_of_gpus_that_stay() -> None:
-    reader = ProbeReader()
+    reader = fresh()
     for line in (hello(), sample(1, g=[FAST, FAST])):
         reader.feed(line)
     node = read_on(reader, hello(gpu(5), gpu(1), rev=2), sample(2, rev=2))
-    assert [one.gpu.key for one in node.gpus] == ["GPU-5", "GPU-1"]
-    assert isinstance(node.gpus[0].util_pct, Missing)
+    assert [one.gpu.key for one in node.gpus] == ["GPU-0", "GPU-1", "GPU-5"]
+    assert (node.gpus[0].lost or Missing(Lack.FAILED)).code == 28
     assert node.gpus[1].util_pct == 71
+    assert isinstance(node.gpus[2].util_pct, Missing)
+
+
+def test_times_that_cannot_be_are_none() -> None:
+    far = T0 + 2e7 * 3
+    process = [0, 7, 1, None, 1, "a", "b", 1.0, 1, "0", "0", "-", "-", "-", "-"]
+    node = read(hello(booted=9e14), sample(dr=["hung", far, "", None], km=[[9e14, "NVRM: a"]], x=[[1, 0, 8, 79]],
+                p=[process], mt=[["/x", "nfs4", "s", "?", 9e14]]))  # fmt: skip
+    assert (node.booted_at, node.driver.since, node.messages, node.events) == (None, None, (), ())
+    assert node.processes[0].started_at is None
+    assert (node.mounts[0].hung_since, node.mounts[0].error) == (None, "does not answer")
+    reader = fresh()
+    reader.feed(hello())
+    assert reader.feed(sample(t=9e14)) is None
+    assert reader.bad_lines == 1
 
 
 def read_on(reader: ProbeReader, *lines: bytes) -> NodeReading:
@@ -123,7 +143,7 @@ def test_throttle_and_recovery_in_words() -> None:
 
 def corrected(*counts: object) -> list[float | None]:
     """The rates after samples 10 s apart."""
-    reader = ProbeReader()
+    reader = fresh()
     reader.feed(hello(gpu(0)))
     rates = []
     for place, count in enumerate(counts):
@@ -245,7 +265,7 @@ BAD = [
 
 @pytest.mark.parametrize("line", BAD, ids=range(len(BAD)))
 def test_a_bad_line_is_counted_and_told(line: bytes) -> None:
-    reader = ProbeReader()
+    reader = fresh()
     reader.feed(hello())
     assert reader.feed(line) is None
     node = reader.feed(sample())
@@ -256,14 +276,14 @@ def test_a_bad_line_is_counted_and_told(line: bytes) -> None:
 
 
 def test_a_sample_before_any_hello_is_a_bad_line() -> None:
-    reader = ProbeReader()
+    reader = fresh()
     assert reader.feed(sample()) is None
     assert reader.bad_lines == 1
 
 
 def test_numbers_that_are_none() -> None:
     row = b"[NaN,1e999,%s,1,1,1,1,1]" % (b"9" * 5000)
-    line = b'{"k":"s","n":1,"t":1,"rev":1,"m":[NaN,-Infinity],"l":[1e999,true,"x"],"d":1e400,"g":[%s]}'
+    line = b'{"k":"s","n":1,"t":1760000001,"rev":1,"m":[NaN,-Infinity],"l":[1e999,true,"x"],"d":1e400,"g":[%s]}'
     node = read(hello(), line % row)
     assert (node.mem_total_mib, node.mem_available_mib, node.load, node.stuck_count) == (None, None, (), None)
     for odd in (node.gpus[0].util_pct, node.gpus[0].mem_util_pct, node.gpus[0].mem_used_mib):
@@ -292,7 +312,7 @@ def test_escape_codes_are_made_visible_everywhere() -> None:
         mt=[[evil, evil, evil, "!", evil]], km=[[T0, evil, evil]], D=[[1, evil, evil, 1]], d=1, dr=["smi", 1, evil, 1],
         c={"f": [evil, "uuid"], "rc": 1, "out": evil}, e=[],
     )  # fmt: skip
-    reader = ProbeReader()
+    reader = fresh()
     reader.feed(hello(entry, host=evil, boot=evil, kernel=evil, log=evil, no={evil: evil}, pci=[evil],
                       drv={"driver": evil, "nvml": evil}, efa=[[evil, evil, [evil]]]))  # fmt: skip
     node = reader.feed(line)
@@ -321,7 +341,7 @@ ROWS = st.lists(st.lists(JUNK, max_size=16), max_size=4)
     st.lists(st.dictionaries(st.sampled_from(KEYS), JUNK | ROWS, max_size=6), max_size=4),
 )
 def test_no_line_breaks_the_reader(greeting: dict[str, Any], samples: list[dict[str, Any]]) -> None:
-    reader = ProbeReader()
+    reader = fresh()
     reader.feed(hello())
     reader.feed(json.dumps({**json.loads(hello()), **greeting}).encode())
     for number, told in enumerate(samples):
@@ -337,7 +357,7 @@ def test_no_line_breaks_the_reader(greeting: dict[str, Any], samples: list[dict[
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(line: bytes) -> None:
-    reader = ProbeReader()
+    reader = fresh()
     reader.feed(line)
     reader.feed(hello())
     assert reader.feed(sample()) is not None

@@ -27,10 +27,10 @@ def row(gpu: int = 0, **changes: str) -> str:
     return ", ".join(cells)
 
 
-def node(*answers: tuple[int, str]) -> NodeReading:
+def node(*answers: tuple[int, str], bus: tuple[str, ...] = ()) -> NodeReading:
     """The node after these answers of nvidia-smi: (exit status, text)."""
-    reader = ProbeReader()
-    reader.feed(json.dumps({"k": "h", "v": 1, "rev": 0, "gpus": []}).encode())
+    reader = ProbeReader(now=lambda: 100.0)
+    reader.feed(json.dumps({"k": "h", "v": 1, "rev": 0, "gpus": [], "pci": bus}).encode())
     found = None
     for number, (rc, out) in enumerate(answers):
         told = {"k": "s", "n": number, "t": 100.0 + number, "rev": 0, "dr": ["smi", 1, "", None]}
@@ -101,6 +101,13 @@ def test_a_gpu_that_is_no_longer_listed_keeps_its_row() -> None:
     assert found.gpus[0].lost is not None
     assert found.gpus[0].lost.code == 28
     assert found.gpus[1].gpu.index == 0
+
+
+def test_a_gpu_on_the_bus_that_is_not_listed_is_lost_once_all_rows_are_there() -> None:
+    bus = ("0000:50:00", "0000:51:00")
+    assert [sample.lost and sample.lost.code for sample in node((0, row(0)), (0, row(0)), bus=bus).gpus] == [None, 28]
+    cut = row(1).rpartition(", ")[0]
+    assert [sample.lost for sample in node((0, f"{row(0)}\n{cut}"), bus=bus).gpus] == [None]
 
 
 def test_one_gpu_without_handle_says_nothing_about_the_others() -> None:

@@ -72,6 +72,11 @@ def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
         ("clusters:\n  a:\n    refresh: {slurm: 0}\n", 3, "must lie between 1 and 3600"),
         ("clusters:\n  a:\n    nodes: {port: 22.5}\n", 3, "clusters.a.nodes.port: must be a whole number"),
         ("clusters:\n  a:\n    read_only: maybe\n", 3, "must be true or false"),
+        (
+            "clusters:\n  a:\n    nodes:\n      via: direct\n      host_keys: head\n",
+            5,
+            "clusters.a.nodes.host_keys: `head` needs `via: head`",
+        ),
         ("clusters:\n  a:\n    head: local\n    head: other\n", 4, "clusters.a.head: stands twice"),
         ("clusters:\n  a:\n    head: -oProxyCommand=x\n", 3, "must be `local`"),
         ("clusters:\n  a: local\n", 2, "must be a block of `key: value` lines"),

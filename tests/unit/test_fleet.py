@@ -6,12 +6,25 @@ from dataclasses import replace
 
 import pytest
 
+from cockpit.catalog.severity import Severity
 from cockpit.config import Rules
-from cockpit.fleet import FleetJoin, GpuRow, gpu_freshness
+from cockpit.fleet import FleetJoin, GpuRow, gpu_freshness, watch_freshness
+from cockpit.formats.kernel_log import KernelEvent, KernelKind
 from cockpit.formats.node_state import judge, parse_state
-from cockpit.gpu_models import Driver, DriverState, Gpu, GpuProcess, GpuSample, Lack, Missing, NodeReading
+from cockpit.gpu_models import (
+    Driver,
+    DriverState,
+    Gpu,
+    GpuProcess,
+    GpuSample,
+    Lack,
+    MigInstance,
+    Missing,
+    NodeReading,
+)
 from cockpit.gpu_rules import findings
 from cockpit.models import Freshness, Health, Job, Node
+from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpus import FleetReading, NodeWatch
 
 NODE = Node("p5-1", parse_state("mixed"), *judge(parse_state("mixed")), gpus_total=4, gpus_used=2, gpu_indices=(0, 1))
@@ -63,7 +76,7 @@ def test_rows_of_a_node_that_did_not_change_are_the_very_same() -> None:
 
 
 def test_a_gpu_of_a_hung_driver_is_stale_though_its_node_tells() -> None:
-    late = watch(sample(0), sample(1, taken_at=70.0), sample(2, taken_at=10.0), sample(3, lost=Missing(Lack.LOST)))
+    late = watch(sample(0), sample(1, taken_at=70.0), sample(2, taken_at=10.0), sample(3))
     found = rows(late)
     assert [gpu_freshness(row, 1001.0) for row in found] == [
         Freshness.LIVE,
@@ -72,6 +85,72 @@ def test_a_gpu_of_a_hung_driver_is_stale_though_its_node_tells() -> None:
         Freshness.LIVE,
     ]
     assert gpu_freshness(found[0], 1030.0) is Freshness.STALE
+
+
+def test_a_lost_gpu_is_as_old_as_its_last_reading_and_keeps_its_finding() -> None:
+    gone = Missing(Lack.LOST, "GPU is lost", 15)
+    found = rows(watch(sample(0, lost=gone), sample(1, lost=gone, taken_at=70.0), sample(2, lost=gone, taken_at=10.0)))
+    assert [gpu_freshness(row, 1001.0) for row in found[:3]] == [Freshness.LIVE, Freshness.STALE, Freshness.LOST]
+    assert {row.health for row in found[:3]} == {Health.CRITICAL}
+
+
+def test_what_nobody_has_read_is_unknown_and_was_never_seen() -> None:
+    unread = rows(watch(sample(0, taken_at=None), sample(1)))
+    assert [row.health for row in unread[:3]] == [Health.UNKNOWN, Health.OK, Health.UNKNOWN]
+    told = [gpu_freshness(row, 1001.0) for row in unread[:3]]
+    assert told == [Freshness.NEVER, Freshness.LIVE, Freshness.NEVER]
+    bus_only = rows(watch(sample(0, taken_at=None, lost=Missing(Lack.LOST, "GPU not found", 28))))[0]
+    assert (bus_only.health, gpu_freshness(bus_only, 1001.0)) == (Health.CRITICAL, Freshness.NEVER)
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "age_s", "freshness"),
+    [
+        (2.0, 8.0, Freshness.LIVE),
+        (2.0, 9.0, Freshness.STALE),
+        (None, 9.0, Freshness.STALE),
+        (2.0, 61.0, Freshness.LOST),
+        (30.0, 60.0, Freshness.LIVE),
+        (30.0, 70.0, Freshness.STALE),
+        (30.0, 130.0, Freshness.LOST),
+        (1e14, 20_000.0, Freshness.LOST),  # a node's word is not trusted without limit
+    ],
+)
+def test_how_old_is_old_follows_the_interval(interval_s: float | None, age_s: float, freshness: Freshness) -> None:
+    watched = watch(sample(0))
+    assert watched.reading is not None
+    watched = replace(watched, reading=replace(watched.reading, interval_s=interval_s))
+    assert watch_freshness(watched, 1000.0 + age_s) is freshness
+    assert gpu_freshness(rows(watched)[0], 1000.0 + age_s) is freshness
+
+
+def test_a_process_of_a_hidden_job_makes_its_gpu_nobody_elses() -> None:
+    hidden = GpuProcess("GPU-1", 4242, job_id=999)
+    found = rows(watch(*map(sample, range(4)), processes=(hidden,)), Job(7, "R", user="maria", hostlist="p5-1"))
+    assert [row.job and row.job.job_id for row in found] == [7, None, None, None]
+
+
+def test_gpus_cut_into_slices_have_one_row_each_and_no_index_of_slurm() -> None:
+    node = replace(NODE, gpus_total=28, gpus_used=2)
+    parts = tuple(MigInstance(place, 0) for place in range(7))
+    cut = [sample(slot, instances=parts) for slot in range(4)]
+    cut = [replace(one, gpu=replace(one.gpu, mig=True)) for one in cut]
+    found = rows(watch(*cut), Job(7, "R", user="maria", hostlist="p5-1"), node=node)
+    assert [row.key for row in found] == [f"p5-1/{slot}" for slot in range(4)]
+    assert [(row.allocated, row.job) for row in found] == [(None, None)] * 4
+
+
+def test_events_before_the_last_boot_are_no_findings() -> None:
+    at_boot = [KernelEvent(KernelKind.XID, Severity.CRITICAL, "x", 1.0, boot, code=79, bus="0000:00:00")
+               for boot in ("b-1", "b-2", "")]  # fmt: skip
+    told = []
+    for event in at_boot:
+        watched = watch(sample(0))
+        assert watched.reading is not None
+        reading = replace(watched.reading, boot_id="b-2")
+        found = rows(replace(watched, reading=reading, events=NodeEvents((event,))))
+        told.append([finding.code for finding in found[0].findings])
+    assert told == [[], ["xid:79"], ["xid:79"]]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +163,8 @@ def test_a_gpu_of_a_hung_driver_is_stale_though_its_node_tells() -> None:
         ({"remap_failed": 1}, "remap_failed", Health.CRITICAL),
         ({"nvlinks_down": 1, "nvlinks": 18}, "nvlink", Health.CRITICAL),
         ({"recovery_action": 2}, "recovery", Health.CRITICAL),
-        ({"throttle_mask": 0x40}, "throttle:40", Health.CRITICAL),
+        ({"throttle_mask": 0x40}, "throttle:40", Health.WARN),
+        ({"throttle_mask": 0x20}, "throttle:20", Health.WARN),
     ],
 )
 def test_each_rule(changes: dict[str, object], code: str, health: Health) -> None:

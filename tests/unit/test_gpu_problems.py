@@ -1,112 +1,147 @@
-"""Problems of the fleet: what jobs do with their GPUs, over time, and what lies under them."""
+"""Problems of single GPUs: when a finding becomes one, when it is over, and what Slurm knows better."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from cockpit.config import Rules
-from cockpit.fleet import FleetJoin
-from cockpit.gpu_models import Driver, DriverState, GpuProcess, GpuSample, MountReading, NodeReading
-from cockpit.gpu_problems import Fleet, of_fleet
-from cockpit.models import Fault, FaultKind, Health, Job, Problem
+import pytest
+
+from cockpit.catalog.severity import Severity
+from cockpit.formats.kernel_log import KernelEvent, KernelKind
+from cockpit.gpu_models import Driver, DriverState, GpuProcess, GpuSample, Lack, MigInstance, Missing
+from cockpit.models import Health, Problem
 from cockpit.problems import Settled
+from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
-from cockpit.sources.gpus import FleetReading, NodeWatch
-from tests.unit.test_fleet import NODE, sample
+from tests.unit.gpu_fleet import FREE, JOB, WALL_AHEAD_S, WHOLE, Looks, problems, reading, watch
+from tests.unit.test_fleet import sample
 
-JOB = Job(7, "R", user="maria", hostlist="p5-1", gpus=4)
-WHOLE = replace(NODE, gpus_used=4, gpu_indices=(0, 1, 2, 3))
-
-
-def reading(samples: list[GpuSample], at: float, **changes: object) -> NodeReading:
-    told = [replace(one, taken_at=at) for one in samples]
-    return NodeReading(at, 1, driver=Driver(DriverState.OK), gpus=tuple(told), **changes)  # type: ignore[arg-type]
-
-
-def problems(
-    samples: list[GpuSample],
-    *,
-    minutes: float = 6,
-    held: tuple[Job, ...] = (JOB,),
-    node: object = WHOLE,
-    **changes: object,
-) -> dict[str, Problem]:
-    """The problems after these readings have lasted for some minutes."""
-    history, last = GpuHistory(), reading(samples, 0.0, **changes)
-    for second in range(0, int(minutes * 60) + 1, 2):
-        last = reading(samples, 1000.0 + second, **changes)
-        history.add("p5-1", last)
-    fleet = FleetReading({"p5-1": NodeWatch("p5-1", last, 500.0)})
-    rows = FleetJoin(Rules()).rows(fleet, (node,), {"p5-1": held})  # type: ignore[arg-type]
-    found = of_fleet(Fleet(rows, fleet, {"p5-1": node}, history, Rules(), 501.0))  # type: ignore[dict-item]
-    return {problem.key: problem for problem in found}
-
-
-def test_a_busy_job_has_no_problem() -> None:
-    assert problems([sample(slot) for slot in range(4)]) == {}
-
-
-def test_a_job_that_uses_none_of_its_gpus_is_named_after_five_minutes_and_not_before() -> None:
-    idle = [sample(slot, util_pct=0, power_w=72) for slot in range(4)]
-    assert problems(idle, minutes=4) == {}
-    found = problems(idle)
-    assert set(found) == {"job:idle:7"}
-    assert "holds 4 GPUs and uses none for 5 min · maria" in found["job:idle:7"].title
-
-
-def test_gpus_that_are_little_used_and_one_that_lags() -> None:
-    mixed = [sample(0), sample(1), sample(2), sample(3, util_pct=30, power_w=180)]
-    found = problems(mixed)
-    assert "1 of its 4 GPUs" in found["job:low:7"].title
-    assert found["job:lag:7:util_pct"].subject == "job 7 p5-1/3"
-    assert found["job:lag:7:power_w"].evidence == "p5-1/3 180 W"
-
-
-def test_small_differences_in_a_waiting_job_are_no_stragglers() -> None:
-    close = [sample(slot, power_w=140 - slot) for slot in range(4)]
-    assert not [key for key in problems(close) if key.startswith("job:lag")]
+GPUS = [sample(slot) for slot in range(4)]
+BUSY_AND_HELD = [sample(0), sample(1, util_pct=0), sample(2, util_pct=0, mem_used_mib=4)]
+PROCESS = GpuProcess("GPU-0", 99, user="lucas", command="python")
 
 
 def test_work_and_memory_without_a_job() -> None:
-    free = replace(NODE, gpus_used=0, gpu_indices=())
-    process = GpuProcess("GPU-0", 99, user="lucas", command="python")
-    found = problems(
-        [sample(0), sample(1, util_pct=0), sample(2, util_pct=0, mem_used_mib=4)],
-        held=(),
-        node=free,
-        processes=(process,),
-    )
+    found = problems(BUSY_AND_HELD, jobs=(), node=FREE, processes=(PROCESS,), processes_at=1359.0)
     assert found["gpu:p5-1:no_job"].evidence == "lucas python"
     assert found["gpu:p5-1:no_job"].subject == "p5-1 GPU 0"
     assert found["gpu:p5-1:leftover"].subject == "p5-1 GPU 1"
 
 
-def test_fewer_gpus_than_slurm_was_promised() -> None:
-    found = problems([sample(0), sample(1), sample(2)])
+def test_they_must_last_because_slurm_and_the_probes_are_out_of_step() -> None:
+    looks = Looks()
+    for second, there in ((0, False), (29, False), (31, True)):
+        told = watch(reading(BUSY_AND_HELD, 1000.0 + second, processes_at=1000.0))
+        found = looks.look([told], 1000.0 + second, nodes=[FREE])
+        assert ("gpu:p5-1:no_job" in found, "gpu:p5-1:leftover" in found) == (there, there)
+    # A job in between, and the time begins anew.
+    looks.look([watch(reading(BUSY_AND_HELD, 1033.0, processes_at=1000.0))], 1033.0, jobs={"p5-1": (JOB,)})
+    told = watch(reading(BUSY_AND_HELD, 1035.0, processes_at=1000.0))
+    assert "gpu:p5-1:no_job" not in looks.look([told], 1035.0, nodes=[FREE])
+
+
+@pytest.mark.parametrize("source", ["nodes_live", "queue_live"])
+def test_old_answers_of_slurm_are_not_held_against_a_gpu(source: str) -> None:
+    looks = Looks()
+    for at in (1000.0, 1040.0):
+        told = watch(reading(BUSY_AND_HELD, at, processes_at=at))
+        found = looks.look([told], at, nodes=[FREE], stale=source)
+    assert not {"gpu:p5-1:no_job", "gpu:p5-1:leftover"} & set(found)
+
+
+@pytest.mark.parametrize("asked_at", [None, 1000.0])
+def test_memory_is_nobodys_only_where_processes_were_asked_for_lately(asked_at: float | None) -> None:
+    assert "gpu:p5-1:leftover" not in problems(BUSY_AND_HELD, jobs=(), node=FREE, processes_at=asked_at)
+
+
+def test_a_process_that_is_gone_holds_nothing() -> None:
+    ghost = GpuProcess("GPU-1", 4242, exists=False)
+    found = problems(BUSY_AND_HELD, jobs=(), node=FREE, processes=(PROCESS, ghost), processes_at=1359.0)
+    assert found["gpu:p5-1:leftover"].evidence == "70000 MiB; the driver names pid 4242, which is gone"
+
+
+def test_a_job_on_a_gpu_it_was_not_given() -> None:
+    node = replace(WHOLE, gpus_used=2, gpu_indices=(0, 1))
+    thief = GpuProcess("GPU-3", 77, user="maria", command="python", job_id=7)
+    found = problems([*GPUS[:2], sample(2, util_pct=0, mem_used_mib=4), sample(3)], node=node, processes=(thief,))
+    assert set(found) == {"gpu:p5-1:not_given"}
+    assert found["gpu:p5-1:not_given"].subject == "p5-1 GPU 3"
+    assert "used by job 7" in found["gpu:p5-1:not_given"].title
+
+
+@pytest.mark.parametrize("state", [DriverState.OK, DriverState.SMI])
+def test_fewer_gpus_than_slurm_was_promised(state: DriverState) -> None:
+    found = problems(GPUS[:3], driver=Driver(state))
     assert found["gpu:p5-1:count"].title == "3 GPUs, Slurm counts on 4"
 
 
-def test_file_systems() -> None:
-    mounts = (
-        MountReading("/fsx", "lustre", "fs-1@tcp:/x", hung_since=900.0),
-        MountReading("/", "ext4", "/dev/root", 100, 95, 5),
-        MountReading("/scratch", "xfs", "/dev/md0", 100, 50, 50, 1000, 990),
-        MountReading("/home", "nfs4", "head:/home", 100, 20, 80, 1000, 10),
-    )
-    found = problems([sample(slot) for slot in range(4)], mounts=mounts)
-    assert found["mount:hung:/fsx"].health is Health.CRITICAL
-    assert "95 % full" in found["mount:full:/:p5-1"].title
-    assert "out of inodes: 99 % used" in found["mount:full:/scratch:p5-1"].title
-    assert len(found) == 3
+def cut_up(slot: int, pieces: int) -> GpuSample:
+    one = sample(slot)
+    instances = tuple(MigInstance(place, 0) for place in range(pieces))
+    return replace(one, gpu=replace(one.gpu, mig=True), instances=instances)
 
 
-def test_nodes_that_cannot_be_reached_are_one_problem_a_kind() -> None:
-    fault = Fault(FaultKind.AUTH, "logging in", "publickey refused", "check the key")
-    fleet = FleetReading({name: NodeWatch(name, None, None, fault, 1.0) for name in ("p5-1", "p5-2")}, ("p5-3",))
-    found = {p.key: p for p in of_fleet(Fleet((), fleet, {}, GpuHistory(), Rules(), 10.0))}
-    assert found["probe:the login is refused"].subject == "p5-[1-2]"
-    assert found["probe:the login is refused"].next_step == "check the key"
-    assert "nodes.max" in found["probe:left_out"].title
+def test_instances_count_where_gpus_are_cut_up() -> None:
+    node = replace(WHOLE, gpus_total=28, gpus_used=0, gpu_indices=None)
+    assert "gpu:p5-1:count" not in problems([cut_up(slot, 7) for slot in range(4)], jobs=(), node=node)
+    found = problems([cut_up(slot, 7) for slot in range(3)], jobs=(), node=node)
+    assert found["gpu:p5-1:count"].title == "21 MIG instances, Slurm counts on 28"
+    unknown = [cut_up(slot, 0) for slot in range(4)]  # nvidia-smi tells the mode and not the instances
+    assert "gpu:p5-1:count" not in problems(unknown, jobs=(), node=node, driver=Driver(DriverState.SMI))
+
+
+def test_a_lost_gpu_is_told_once() -> None:
+    lost = replace(sample(3), lost=Missing(Lack.LOST, "fell off the bus", 15))
+    found = problems([*GPUS[:3], lost])
+    assert "gpu:p5-1:count" not in found
+    assert "gpu:p5-1:lost" in found
+
+
+def test_what_a_node_told_long_ago_is_said_to_be_old() -> None:
+    hot = [*GPUS[:3], sample(3, temp_c=91)]
+    found = Looks().look([watch(reading(hot, 1000.0))], 1300.0, jobs={"p5-1": (JOB,)})
+    assert "(as of 5m ago) · job 7" in found["gpu:p5-1:hot"].title
+    found = Looks().look([watch(reading(GPUS[:3], 1000.0))], 1300.0)
+    assert found["gpu:p5-1:count"].title.endswith("(as of 5m ago)")
+    assert "as of" not in Looks().look([watch(reading(hot, 1000.0))], 1001.0)["gpu:p5-1:hot"].title
+
+
+def test_an_xid_dates_its_problem_on_our_clock() -> None:
+    events = [
+        KernelEvent(KernelKind.XID, Severity.CRITICAL, "Xid 48", at, code=48, bus="0000:03:00") for at in (900.0, 950.0)
+    ]
+    told = watch(reading(GPUS, 1000.0), events=NodeEvents(tuple(events)))
+    assert Looks().look([told], 1001.0)["gpu:p5-1:xid:48"].since == 900.0 + WALL_AHEAD_S
+
+
+def test_a_hot_gpu_is_over_only_when_it_is_some_degrees_cooler() -> None:
+    looks = Looks()
+
+    def at(second: float, temp_c: float) -> bool:
+        told = reading([*GPUS[:3], sample(3, temp_c=temp_c)], 1000.0 + second)
+        return "gpu:p5-1:hot" in looks.look([watch(told)], 1000.0 + second)
+
+    assert [at(0, 84), at(2, 85), at(4, 83), at(6, 82), at(8, 81.9), at(10, 83)] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_what_must_last_is_a_warning_first_and_old_readings_do_not_make_it_last() -> None:
+    looks, slowed = Looks(), [*GPUS[:3], sample(3, throttle_mask=0x40)]
+
+    def at(taken_at: float, looked_at: float, samples: list[GpuSample] = slowed) -> Health | None:
+        found = looks.look([watch(reading(samples, taken_at))], looked_at)
+        return found["gpu:p5-1:throttle:40"].health if "gpu:p5-1:throttle:40" in found else None
+
+    assert [at(1000, 1000), at(1059, 1059), at(1059, 1300)] == [Health.WARN] * 3
+    assert at(1060, 1301) is Health.CRITICAL
+    assert at(1302, 1302, GPUS) is None
+    assert at(1304, 1304) is Health.WARN  # the time begins anew
 
 
 def test_a_problem_that_comes_and_goes_does_not_flap() -> None:
@@ -115,6 +150,23 @@ def test_a_problem_that_comes_and_goes_does_not_flap() -> None:
     assert settled.held([], 10.0) == (hot,)
     assert settled.held([hot], 25.0) == (hot,)
     assert settled.held([], 46.0) == ()
+
+
+def test_times_that_tremble_keep_the_order() -> None:
+    settled, one = Settled(hold_s=20), Problem("gpu:p5-1:xid:48", Health.WARN, "", "", "", since=900.0)
+    assert settled.held([one], 0.0) == (one,)
+    assert settled.held([replace(one, title="×2", since=900.4)], 1.0) == (replace(one, title="×2"),)
+    later = replace(one, since=990.0)
+    assert settled.held([later], 2.0) == (later,)
+
+
+def test_problems_that_contradict_each_other_are_never_there_together() -> None:
+    settled = Settled(hold_s=20)
+    idle, low, other = (Problem(key, Health.WARN, "", "", "") for key in ("job:idle:7", "job:low:7", "job:low:8"))
+    assert settled.held([idle], 0.0) == (idle,)
+    assert settled.held([other], 1.0) == (idle, other)
+    assert set(settled.held([low], 2.0)) == {other, low}
+    assert set(settled.held([idle], 3.0)) == {other, idle}
 
 
 def test_the_history_keeps_ten_minutes_and_tells_gaps() -> None:

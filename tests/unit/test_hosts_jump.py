@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,6 +155,68 @@ def test_nodes_are_checked_as_strictly_as_the_head(
     assert fault.kind is FaultKind.HOST_KEY
     assert inner.pattern in fault.what
     assert "-J head" in fault.next_step
+
+
+@contextmanager
+def strangers(tmp_path: Path, bastion: Sshd, inner: Sshd, access: NodeAccess) -> Iterator[NodePool]:
+    """A pool with a head that is known and nodes that are not."""
+    original = inner.authorized_keys.read_text()
+    config = pool_config(tmp_path, bastion, inner)
+    (tmp_path / "known_hosts").write_text(bastion.known_hosts.read_text())
+    head = open_ssh("head", ssh_config=config)
+    pool = NodePool(head, replace(access, port=inner.port, host_keys="head"), ssh_config=config)
+    try:
+        yield pool
+    finally:
+        pool.close()
+        head.close()
+        inner.authorized_keys.write_text(original)
+
+
+def pinned(node: object, key: bytes) -> bool:
+    """Whether this key is the one that the node is held to, or becomes so now."""
+    assert isinstance(node, SshHost)
+    target = node.target()
+    assert target.pins is not None
+    return target.pins.holds(target.alias, key)
+
+
+def test_a_stranger_is_held_to_the_key_that_it_first_showed(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
+    with strangers(tmp_path, bastion, inner, NodeAccess()) as pool:
+        node = pool.node(inner.address)
+        assert node.run(["true"], deadline_s=40).rc == 0
+        shown = base64.b64decode(inner.public(inner.host_keys[0]).split()[1])
+        assert pinned(node, shown)
+        assert not pinned(node, b"another")
+
+
+def test_a_login_to_the_node_of_before_pins_nothing_for_the_next(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
+    with strangers(tmp_path, bastion, inner, NodeAccess(user="me")) as pool:
+        old = pool.node("n1", "10.0.0.1")
+        assert isinstance(old, SshHost)
+        under_way = old.target()  # what a dial in flight has in its hands
+        pool.forget("n1")
+        assert under_way.pins is not None
+        assert under_way.pins.holds("n1", b"old")
+        new = pool.node("n1", "10.0.0.2")
+        assert pinned(new, b"new")
+        assert not pinned(new, b"old")
+
+
+def test_a_node_that_made_room_for_another_keeps_its_key(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
+    config = inner.write_config()
+    pool = NodePool(LocalHost(), NodeAccess(max=1, host_keys="head"), ssh_config=config)
+    assert pinned(pool.node("n1"), b"first")
+    pool.node("n2")
+    assert not pinned(pool.node("n1"), b"second")
+    pool.close()
+
+
+def test_nothing_is_trusted_at_first_sight_without_the_head(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
+    with strangers(tmp_path, bastion, inner, NodeAccess(via="direct")) as pool:
+        node = pool.node("n1", "10.0.0.1")
+        assert isinstance(node, SshHost)
+        assert node.target().pins is None
 
 
 def test_a_node_that_is_down_is_told_by_the_head(node_pool: NodePool) -> None:

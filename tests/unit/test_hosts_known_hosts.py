@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.hosts.host_keys import HostKeyCheck
+from cockpit.hosts.host_keys import HostKeyCheck, Pins
 from cockpit.hosts.known_hosts import KnownHosts, fingerprint, load
 from cockpit.hosts.ssh_target import SshTarget
 from cockpit.models import Fault, FaultError, FaultKind
@@ -170,3 +170,19 @@ def test_looking_up_does_not_walk_the_file(tmp_path: Path, monkeypatch: pytest.M
     refusal(check(path, "stranger"), "ssh-ed25519", make_key())
     assert tried == [b"stranger"]
     assert len(KnownHosts([str(path)]).plain("node2999")) == 1
+
+
+def test_only_a_machine_without_any_known_key_is_trusted_at_first_sight(tmp_path: Path) -> None:
+    path, pins = tmp_path / "known_hosts", Pins()
+    rsa, seen = make_key("ssh-rsa", 1), make_key(seed=2)
+    path.write_text(line("known,bare", rsa, "ssh-rsa") + line("[ported]:2222", rsa, "ssh-rsa"))
+    for hostname, port in (("known", 22), ("bare", 2222), ("ported", 2222)):
+        checked = check(path, hostname, port, pins=pins)  # type: ignore[arg-type]
+        assert "known for this host are only other types: ssh-rsa" in refusal(checked, "ssh-ed25519", seen).why
+    path.write_text(line("bare", make_key(seed=1)))
+    checked = check(path, "bare", 2222, pins=pins)  # type: ignore[arg-type]
+    assert "only other keys: ssh-ed25519" in refusal(checked, "ssh-ed25519", seen).why
+    stranger = check(path, "stranger", pins=pins)  # type: ignore[arg-type]
+    stranger.verify("ssh-ed25519", seen)
+    stranger.verify("ssh-ed25519", seen)
+    assert "another key before" in refusal(stranger, "ssh-ed25519", make_key(seed=3)).why

@@ -1,0 +1,51 @@
+"""What the GPU table, the heatmap and the details say of GPUs that are lost, old or were never read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cockpit.fleet import GpuRow
+from cockpit.gpu_models import Lack, Missing
+from cockpit.models import Job
+from screens.gpu_detail import peers_of
+from screens.gpu_table import GpuTable
+from screens.gpus_pane import METRICS, heat_rows
+from tests.unit.test_fleet import rows, sample, watch
+
+STEADY = 1001.0
+GONE = Missing(Lack.LOST, "GPU is lost", 15)
+UTIL, PROBLEMS = METRICS[0], METRICS[-1]
+
+
+def state(row: GpuRow) -> str:
+    column = next(column for column in GpuTable(lambda: STEADY).columns() if column.id == "state")
+    cell = column.cell(row)
+    return cell if isinstance(cell, str) else cell[0]
+
+
+def test_a_lost_gpu_does_not_make_a_stale_row_fresh_and_its_old_number_is_not_shown() -> None:
+    hung = rows(watch(sample(0, taken_at=50.0), sample(1, taken_at=50.0, lost=GONE)))
+    assert heat_rows(hung[:2], UTIL, STEADY)[0].stale
+    [told] = heat_rows(
+        rows(watch(sample(0), sample(1, taken_at=10.0, lost=GONE), sample(2, taken_at=10.0))), UTIL, STEADY
+    )
+    assert not told.stale
+    assert [cell.value is None for cell in told.cells[:3]] == [False, True, True]
+    assert "97" not in told.cells[2].text
+
+
+def test_what_nobody_has_read_is_not_called_well() -> None:
+    unread = rows(watch(sample(0, taken_at=None), sample(1)))
+    [told] = heat_rows(unread, PROBLEMS, STEADY)
+    assert [cell.text for cell in told.cells] == ["not read", "well", "not read", "not read"]
+    assert state(unread[0]) == "not read yet"
+    lost = rows(watch(sample(0, taken_at=None, lost=GONE)))[0]
+    assert "lost" in state(lost).lower()
+
+
+def test_peers_are_the_others_whose_numbers_are_of_now() -> None:
+    job = Job(7, "R", user="maria", hostlist="p5-1")
+    found = rows(watch(sample(0), sample(1), sample(2, taken_at=10.0), sample(3, lost=GONE)))
+    held = tuple(replace(row, job=job) for row in found)
+    assert [row.slot for row in peers_of(held[0], held, STEADY)] == [1]
+    assert peers_of(found[3], found, STEADY) == []
