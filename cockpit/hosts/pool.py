@@ -73,7 +73,7 @@ class NodePool:
             idle = next((name for name, host in self._nodes.items() if not host.busy), None)
             if idle is None:
                 why = f"{len(self._nodes)} nodes are connected and in use already"
-                step = "raise `nodes.max` in the config, or let a Prometheus source read the nodes"
+                step = "raise `nodes.max` in the config"
                 raise FaultError(Fault(FaultKind.FAILED, f"node {printable(wanted)}", why, step))
             self._nodes.pop(idle).close()
 
