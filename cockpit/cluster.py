@@ -103,9 +103,9 @@ class Cluster:
         return NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
 
     def _gpu_targets(self) -> Iterable[Target]:
-        """Nodes with GPUs that have a machine behind them; Slurm gives a powered-down one no address."""
+        """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
         for node in self.view.nodes or ():
-            if node.gpus_total and node.address and not node.state.has(*WITHOUT_MACHINE):
+            if joins.has_accelerators(node) and node.address and not node.state.has(*WITHOUT_MACHINE):
                 yield Target(node.name, node.address)
 
     def _poller(self, key: SourceKey[T], read: Callable[[], T], interval_s: float) -> Poller[T]:

@@ -67,6 +67,13 @@ def takes_work(node: Node) -> bool:
     return not state.has("not_responding") or state.has("powering_up", "powered_down")
 
 
+def has_accelerators(node: Node) -> bool:
+    """Whether a probe has something to read there: GPUs, or AWS Trainium and Inferentia by GRES or instance type."""
+    if node.gpus_total or any(gres.name.startswith("neuron") for gres in node.gres):
+        return True
+    return any(feature.startswith(("trn1", "trn2", "inf2")) for feature in node.features)
+
+
 def reason_applies(node: Node) -> bool:
     """Whether a node's reason is about its state now: from Slurm 23.11 on the text of an old drain stays."""
     return node.state.base in ("down", "error") or node.state.has("drain", "fail", "invalid_reg")

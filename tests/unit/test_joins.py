@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cockpit.formats.node_state import judge, parse_state
-from cockpit.joins import gpu_counts, hidden_nodes, jobs_by_node, nodes_by_word, takes_work
-from cockpit.models import Health, Job, Node, NodesReading, PartitionConfig, QueueReading, SlurmSite
+from cockpit.joins import gpu_counts, has_accelerators, hidden_nodes, jobs_by_node, nodes_by_word, takes_work
+from cockpit.models import Gres, Health, Job, Node, NodesReading, PartitionConfig, QueueReading, SlurmSite
 
 
 def node(name: str, state: str, total: int | None = 8, used: int | None = 0) -> Node:
@@ -64,3 +66,12 @@ def test_nodes_that_slurm_hides_are_named_as_hidden() -> None:
     ]
     assert found[0].gpus_total is None
     assert nodes_by_word([*reading.nodes, *found]) == {"hidden": 2, "idle": 1}
+
+
+def test_which_nodes_a_probe_is_sent_to() -> None:
+    plain = node("a", "idle", total=None, used=None)
+    assert not has_accelerators(plain)
+    assert has_accelerators(node("b", "idle"))
+    assert has_accelerators(replace(plain, gres=(Gres("neuron", None, 16),)))
+    assert has_accelerators(replace(plain, features=("dynamic", "trn1.32xlarge")))
+    assert not has_accelerators(replace(plain, features=("infiniband",)))
