@@ -7,16 +7,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic
 
-from textual.geometry import Region, Size
-from textual.strip import Strip
-from textual.widget import Widget
-
 from cockpit.models import Health
 from screens import grid_messages as messages
+from screens.drawn import Drawn
 from screens.filters import compile_filter
 from screens.grid_canvas import TOP_LINES, Canvas, Frame
 from screens.grid_model import Column, Prepared, R, Recipe, cell_text
-from screens.grid_paint import Palette, changed_width, palette
+from screens.grid_paint import Palette, palette
 from screens.grid_state import GridState
 from screens.grid_title import TitleFacts, empty_words, title_pieces
 from themes import token_styles
@@ -26,7 +23,7 @@ from themes.glyphs import Signs, signs
 SMALL = 2_000
 
 
-class GridCore(Widget, Generic[R]):
+class GridCore(Drawn, Generic[R]):
     """Rows, order, cursor and marks of a table, and the drawing of what is on screen; see Grid."""
 
     def __init__(
@@ -68,8 +65,6 @@ class GridCore(Widget, Generic[R]):
         self._turn = 0
         self._working = False
         self._queued: tuple[Sequence[R], bool] | None = None
-        self._lines: list[Strip] = []
-        self._lines_size = Size(0, 0)
         self._look_kept: tuple[Hashable, tuple[Palette, Signs]] | None = None
         self._told_key: str | None = None
         self._told_marks: tuple[str, ...] = ()
@@ -257,23 +252,6 @@ class GridCore(Widget, Generic[R]):
 
     # Drawing.
 
-    def sync(self) -> None:
-        """Draw what is on screen and have the lines that look different sent; tell about cursor and marks."""
-        if self.is_mounted and self.size:
-            before, size = self._lines, self._lines_size
-            self._draw()
-            if size != self._lines_size:
-                self.refresh()
-            else:
-                self._refresh_changed(before)
-        self._announce()
-
-    def _refresh_changed(self, before: list[Strip]) -> None:
-        widths = map(changed_width, before, self._lines)
-        regions = [Region(0, line, width, 1) for line, width in enumerate(widths) if width]
-        if regions:
-            self.refresh(*regions)
-
     def _draw(self) -> None:
         size = self.size
         if size != self._lines_size or self.canvas.width != size.width:
@@ -281,12 +259,6 @@ class GridCore(Widget, Generic[R]):
             self.canvas.fit(self.state.view, size.width)
             self._lines_size = size
         self._lines = self.canvas.draw(self.state, size.height, self._look(), self._frame())
-
-    def render_line(self, y: int) -> Strip:
-        """The line at `y`, drawn before by whatever changed it."""
-        if self._lines_size != self.size:
-            self._draw()
-        return self._lines[y] if y < len(self._lines) else Strip.blank(self.size.width, self.rich_style)
 
     def _look(self) -> tuple[Palette, Signs]:
         tokens, chars = token_styles(self.app), signs(self.app)
@@ -332,30 +304,6 @@ class GridCore(Widget, Generic[R]):
         if marks != self._told_marks:
             self._told_marks = marks
             self.post_message(messages.MarksChanged(self))
-
-    # Textual's events.
-
-    def on_mount(self) -> None:
-        """Draw for the first time."""
-        self.sync()
-
-    def on_resize(self) -> None:
-        """Choose columns and widths for the new size."""
-        self.sync()
-
-    def on_focus(self) -> None:
-        """Show by the title and the cursor line that keys go here."""
-        self.sync()
-
-    def on_blur(self) -> None:
-        """Show that keys go elsewhere."""
-        self.sync()
-
-    def notify_style_update(self) -> None:
-        """Draw in the new colours when the theme changes."""
-        super().notify_style_update()
-        if self._lines:
-            self.call_later(self.sync)
 
 
 def _cell_fields(columns: Sequence[Column[Any]]) -> dict[str, Callable[[Any], str]]:

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal
 
 from rich.style import Style
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.strip import Strip
-from textual.widget import Widget
 
 from screens import heatmap_messages as messages
-from screens.grid_paint import changed_width, draw_title, draw_words, safe_cells
+from screens.drawn import Drawn
+from screens.grid_paint import draw_title, draw_words, safe_cells
 from screens.heatmap_layout import HeatLayout, arrange
 from screens.heatmap_model import Groups, HeatCell, HeatRow, Tally, tally
 from screens.heatmap_paint import HeatLook, draw_line, draw_numbers, draw_pieces, heat_styles
@@ -28,7 +28,7 @@ DESCRIPTION_FROM = 3
 _Line = tuple[tuple[HeatRow, ...], "tuple[int, int] | None", str]
 
 
-class HeatmapCore(Widget):
+class HeatmapCore(Drawn):
     """Rows, cursor and drawing of a heatmap; see Heatmap."""
 
     def __init__(
@@ -57,8 +57,6 @@ class HeatmapCore(Widget):
         self._tally = Tally()
         self._first = 0
         self._laid_out: Hashable = None
-        self._lines: list[Strip] = []
-        self._lines_size = Size(0, 0)
         self._drawn: dict[int, tuple[_Line, Strip]] = {}
         self._drawn_with: Hashable = None
         self._look_kept: tuple[Hashable, HeatLook] | None = None
@@ -139,28 +137,11 @@ class HeatmapCore(Widget):
 
     # Drawing.
 
-    def sync(self) -> None:
-        """Draw what is on screen and have the lines that look different sent; tell about the cursor."""
-        if self.is_mounted and self.size:
-            before, size = self._lines, self._lines_size
-            self._draw()
-            if size != self._lines_size:
-                self.refresh()
-            else:
-                widths = map(changed_width, before, self._lines)
-                regions = [Region(0, line, width, 1) for line, width in enumerate(widths) if width]
-                if regions:
-                    self.refresh(*regions)
+    def _announce(self) -> None:
         told = (self.cursor_key, self.cursor_column)
         if told != self._told:
             self._told = told
             self.post_message(messages.CursorMoved(self, *told))
-
-    def render_line(self, y: int) -> Strip:
-        """The line at `y`, drawn before by whatever changed it."""
-        if self._lines_size != self.size:
-            self._draw()
-        return self._lines[y] if y < len(self._lines) else Strip.blank(self.size.width, self.rich_style)
 
     @property
     def top_lines(self) -> int:
@@ -250,27 +231,3 @@ class HeatmapCore(Widget):
         state = self.state
         words = description(state.row, state.column, state.cell, self.noun, look.signs, self.size.width)
         return draw_pieces(words, look)
-
-    # Textual's events.
-
-    def on_mount(self) -> None:
-        """Draw for the first time."""
-        self.sync()
-
-    def on_resize(self) -> None:
-        """Lay the rows out for the new size."""
-        self.sync()
-
-    def on_focus(self) -> None:
-        """Show by the title and the cursor that keys go here."""
-        self.sync()
-
-    def on_blur(self) -> None:
-        """Show that keys go elsewhere."""
-        self.sync()
-
-    def notify_style_update(self) -> None:
-        """Draw in the new colours when the theme changes."""
-        super().notify_style_update()
-        if self._lines:
-            self.call_later(self.sync)
