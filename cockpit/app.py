@@ -17,7 +17,6 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.notifications import SeverityLevel
 from textual.widgets import ContentSwitcher
 
 import themes
@@ -132,16 +131,23 @@ class CockpitApp(App[int]):
 
     def on_changed(self) -> None:
         """Show what is new where somebody looks; hidden panes do no work."""
-        self.refresh_chrome()
+        self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
         else:
             self.front.show_view(self.cluster)
 
     def refresh_chrome(self) -> None:
-        """The lines around the pane: ages tick even when nothing arrives."""
+        """Everything that tells an age: it ticks even when nothing arrives."""
         if not self.is_running:
             return
+        self._say_lines()
+        if self.in_detail:
+            self.query_one(DetailView).show_view()
+        else:
+            self.front.show_age(self.cluster)
+
+    def _say_lines(self) -> None:
         store, steady, problems = self.cluster.store, self.clock.steady(), self.cluster.problems()
         self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster, self.size.width - CLOCK_WIDTH))
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self))
@@ -149,10 +155,6 @@ class CockpitApp(App[int]):
         trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self))
         trouble.display = bool(problems)
         self.query_one("#keys", chrome.Line).say(chrome.key_pieces(*self._scopes()))
-        if self.in_detail:
-            self.query_one(DetailView).show_view()
-        else:
-            self.front.show_age(self.cluster)
 
     def _scopes(self) -> tuple[str, ...]:
         if self.query_one(FilterBar).is_open:
@@ -193,7 +195,7 @@ class CockpitApp(App[int]):
 
     def action_help_quit(self) -> None:
         """ctrl+c does nothing; say what does."""
-        self.tell("q leaves the cockpit")
+        outlet.tell(self, "q leaves the cockpit")
 
     def action_refresh_now(self) -> None:
         """Read everything again now."""
@@ -262,10 +264,6 @@ class CockpitApp(App[int]):
         """Write the lines shown to files of the user's own."""
         outlet.export_rows(self, self.cluster.config.name, spec_of(event.grid), event.grid.visible_rows)
 
-    def tell(self, text: str, *, title: str = "", severity: SeverityLevel = "information") -> None:
-        """A toast with text that may come from outside; only for results of the user's own keys."""
-        outlet.tell(self, text, title=title, severity=severity)
-
 
 def spec_of(grid: Grid[Any]) -> PaneSpec:
     """The spec of the pane that sent a message: by now another one may be in front."""
@@ -280,10 +278,12 @@ def _colours() -> int | None:
 
 
 def run_app(config: ClusterConfig, rules: Rules, *, read_only: bool, seconds: float | None = None) -> int:
-    """Run the cockpit until the user leaves; returns the exit code. Raises ConfigError without a terminal."""
+    """Run the cockpit until the user leaves; returns the exit code. Raises ConfigError without a terminal.
+
+    The caller may have turned garbage collection off for the start; it is on after the first paint.
+    """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
-    gc.disable()  # until the first paint, which a full collection would delay by a tenth
     sys.setswitchinterval(0.001)  # the default lets a key wait 5 ms for each thread that reads an answer
     cluster = Cluster(config, rules=rules, read_only=read_only)
     app = CockpitApp(cluster, seconds=seconds)

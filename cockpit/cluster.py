@@ -113,9 +113,7 @@ class Cluster:
         return Poller(key, read, self._take, interval_s=interval_s, pace=self.pace, clock=self.clock)
 
     def _take(self, name: str, beat: Beat) -> None:
-        failed_before = any(state.name == name and state.error for state in self.store.states())
-        self.store.put(name, beat)
-        if failed_before and beat.snapshot.error is None:
+        if self.store.put(name, beat):
             self._wake_failing()
 
     def _wake_failing(self) -> None:

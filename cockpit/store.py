@@ -67,12 +67,17 @@ class Store:
         with self._lock:
             self._states.setdefault(key.name, SourceState(key.name, interval_s))
 
-    def put(self, name: str, beat: Beat) -> None:
-        """Take the outcome of one poll; the last good data outlive any number of errors."""
+    def put(self, name: str, beat: Beat) -> bool:
+        """Take the outcome of one poll; the last good data outlive any number of errors.
+
+        True when this ends a failure of the source.
+        """
         with self._lock:
-            self._states[name] = _after(self._states.get(name), name, beat, self.clock)
+            before = self._states.get(name)
+            after = self._states[name] = _after(before, name, beat, self.clock)
         for listener in tuple(self._listeners):
             listener(name)
+        return before is not None and before.error is not None and after.error is None
 
     def state(self, key: SourceKey[T]) -> SourceState[T]:
         """The state of a source; `never` when it was not declared."""

@@ -15,7 +15,7 @@ from cockpit.store import SourceState
 from cockpit.words import clock_time, plural, span
 from screens.content import styled
 from screens.keys import KEYS, shown_keys
-from themes import STATE_TOKENS
+from themes import STATE_TOKENS, state_token
 from themes.glyphs import signs
 
 Piece = str | tuple[str, str]
@@ -112,7 +112,7 @@ def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object
             words.append("failing")
         if state.note:
             words.append(f"({state.note})")
-        token = "" if health is Health.OK else STATE_TOKENS[health]
+        token = state_token(health)
         pieces.append((f" {signs(app).states[health]} {' '.join(word for word in words if word)} ", token))
     return pieces
 

@@ -12,7 +12,7 @@ from cockpit.formats.node_state import explain_state
 from cockpit.formats.reasons import explain_reason
 from cockpit.models import Health, Job, Node, QueueRow
 from cockpit.words import MISSING, count, mib, moment, span
-from themes import STATE_TOKENS
+from themes import STATE_TOKENS, state_token
 
 Piece = str | tuple[str, str]
 Line = Sequence[Piece]
@@ -35,16 +35,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> list[Line]:
     return [fact(label, value) for label, value in pairs if value and value != MISSING]
 
 
-def health_token(health: Health) -> str:
-    """The style of a value in that state; normal has none."""
-    return "" if health is Health.OK else STATE_TOKENS[health]
-
-
 def node_lines(cluster: Cluster, node: Node) -> list[Line]:
     """Why a node is in its state and what to do, its jobs, its GPUs, its machine."""
     now = cluster.head_now()
     raw = "+".join([node.state.base, *sorted(node.state.flags)]).upper()
-    lines: list[Line] = [fact("state", node.word, health_token(node.health)), fact("Slurm says", raw)]
+    lines: list[Line] = [fact("state", node.word, state_token(node.health)), fact("Slurm says", raw)]
     if node.reason:
         since = f", {span(now - node.reason_at)} ago ({moment(node.reason_at, now)})" if node.reason_at else ""
         lines.append(fact("reason", node.reason))
@@ -176,7 +171,7 @@ def _where(cluster: Cluster, row: QueueRow) -> list[Line]:
     for name in names:
         node = known.get(name)
         if node is not None and node.health is not Health.OK:
-            lines.append([f"  {name} ", (node.word, health_token(node.health)), f" {node.reason}"])
+            lines.append([f"  {name} ", (node.word, state_token(node.health)), f" {node.reason}"])
     return lines
 
 

@@ -16,6 +16,20 @@ class Drawn(Widget):
         super().__init__(id=id, classes=classes)
         self._lines: list[Strip] = []
         self._lines_size = Size(0, 0)
+        self._stale: str | None = None
+        self._waiting = "not read yet"
+
+    def set_stale(self, stale: str | None) -> None:
+        """Change only the age that is shown, such as "stale 34s"; None when what is shown is fresh."""
+        if stale != self._stale:
+            self._stale = stale
+            self.sync()
+
+    def set_waiting(self, words: str) -> None:
+        """Say why nothing was read yet; shown only until the first rows come."""
+        if words != self._waiting:
+            self._waiting = words
+            self.sync()
 
     def _draw(self) -> None:
         """Fill `_lines` for `self.size` and note that size in `_lines_size`."""

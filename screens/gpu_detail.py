@@ -10,8 +10,9 @@ from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
 from cockpit.gpu_models import GpuProcess, GpuSample, Missing, Value, known
 from cockpit.models import Freshness
 from cockpit.words import MISSING, mib, moment, plural, span
-from screens.detail_lines import Line, fact, facts, health_token, section
+from screens.detail_lines import Line, fact, facts, section
 from screens.graph import sparkline
+from themes import state_token
 
 GRAPH_WIDTH = 60
 _READINGS: tuple[tuple[str, str, str], ...] = (
@@ -43,9 +44,9 @@ _USE = {True: "allocated by Slurm", False: "free", None: "Slurm does not tell wh
 def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
     """What is wrong with it, who uses it, its past and its peers, every reading."""
     steady = cluster.clock.steady()
-    lines: list[Line] = [fact("state", _state(row, steady), health_token(row.health))]
+    lines: list[Line] = [fact("state", _state(row, steady), state_token(row.health))]
     for finding in row.findings:
-        lines += [[], fact("wrong", finding.title, health_token(finding.health))]
+        lines += [[], fact("wrong", finding.title, state_token(finding.health))]
         lines += facts([("evidence", finding.evidence), ("next", finding.next_step)])
     lines += [[], section("who has it"), *_users(row)]
     if row.sample is None:

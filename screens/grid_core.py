@@ -57,8 +57,6 @@ class GridCore(Drawn, Generic[R]):
         self._filter_text = ""
         self._keep: Callable[[R], bool] | None = None
         self._problems_only = False
-        self._stale: str | None = None
-        self._waiting = "not read yet"
         self._rows: Sequence[R] | None = None
         self._joined: object = None
         self._recipe = self._new_recipe()
@@ -152,18 +150,6 @@ class GridCore(Drawn, Generic[R]):
             return
         self._turn += 1
         self._adopt(prepared, home=False)
-
-    def set_stale(self, stale: str | None) -> None:
-        """Change only the age that is shown; None when the rows are fresh."""
-        if stale != self._stale:
-            self._stale = stale
-            self.sync()
-
-    def set_waiting(self, words: str) -> None:
-        """Say why nothing was read yet; shown only until the first rows come."""
-        if words != self._waiting:
-            self._waiting = words
-            self.sync()
 
     def tick(self) -> None:
         """Draw the rows on screen again where a column is `live`, as when the clock has moved on."""

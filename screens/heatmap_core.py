@@ -51,8 +51,6 @@ class HeatmapCore(Drawn):
         self._rows: tuple[HeatRow, ...] | None = None
         self._columns = 0
         self._metric = Metric()
-        self._stale: str | None = None
-        self._waiting = "not read yet"
         self._groups = Groups()
         self._tally = Tally()
         self._first = 0
@@ -109,18 +107,6 @@ class HeatmapCore(Drawn):
             self._groups.adopt(rows)
             self.state.adopt(rows)
         self.sync()
-
-    def set_stale(self, stale: str | None) -> None:
-        """Change only the age that is shown; None when the rows are fresh."""
-        if stale != self._stale:
-            self._stale = stale
-            self.sync()
-
-    def set_waiting(self, words: str) -> None:
-        """Say why nothing was read yet; shown only until the first rows come."""
-        if words != self._waiting:
-            self._waiting = words
-            self.sync()
 
     def set_colour_by(self, what: ColourBy) -> None:
         """Let the colours stand for the values or for the groups."""

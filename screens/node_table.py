@@ -10,7 +10,7 @@ from cockpit.joins import reason_applies
 from cockpit.models import Health, Job, Node
 from cockpit.words import MISSING, count, mib, span
 from screens.grid_model import Cell, Column
-from themes import STATE_TOKENS
+from themes import state_token
 
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
@@ -99,7 +99,7 @@ def _by_name(node: Node) -> tuple[str, int]:
 
 
 def _state(node: Node) -> Cell:
-    return node.word, "" if node.health is Health.OK else STATE_TOKENS[node.health]
+    return node.word, state_token(node.health)
 
 
 def _queues(node: Node) -> Cell:

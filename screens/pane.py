@@ -64,10 +64,6 @@ class TablePane(Grid[Any]):
             self.set_waiting(waiting_words(cluster, self.spec.source))
         self.set_stale(stale_words(cluster, self.spec.source))
 
-    def copy_text(self, keys: Sequence[str]) -> str:
-        """What `y` copies for these rows, as one line."""
-        return self.spec.copied(keys)
-
 
 def stale_words(cluster: Cluster, source: SourceKey[Any]) -> str | None:
     """`stale 34s` or `lost 5m` when the data of a source may no longer be trusted, else None."""

@@ -12,7 +12,7 @@ from cockpit.joins import nodes_of
 from cockpit.models import Health, QueueRow
 from cockpit.words import MISSING, count, moment, span
 from screens.grid_model import Cell, Column
-from themes import STATE_TOKENS
+from themes import state_token
 
 _KIND_HEALTH = {"bad": Health.CRITICAL, "unknown": Health.UNKNOWN}
 
@@ -135,7 +135,7 @@ def _state(row: QueueRow) -> Cell:
     found = health(row)
     folded = row.key.endswith("_")  # an array: Slurm's short codes, so that the tally fits
     text = "  ".join(f"{code} {tasks}" for code, tasks in row.tally) if folded else job_state(row.lead.state).word
-    return text, "" if found is Health.OK else STATE_TOKENS[found]
+    return text, state_token(found)
 
 
 def _state_order(row: QueueRow) -> tuple[int, float]:

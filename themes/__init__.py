@@ -67,6 +67,11 @@ STATE_TOKENS: Mapping[Health, str] = MappingProxyType(
 )
 
 
+def state_token(health: Health) -> str:
+    """The style of something in that state: "" for OK, since what is normal has no colour."""
+    return "" if health is Health.OK else STATE_TOKENS[health]
+
+
 def variable(token: str) -> str:
     """The name, without `$`, of a token's colour in CSS and Content styles; KeyError for an unknown one."""
     if token not in TOKENS:

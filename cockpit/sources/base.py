@@ -15,7 +15,6 @@ from cockpit.models import Fault, FaultError, FaultKind, Snapshot
 from cockpit.text import printable
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 POLITE_FACTOR = 10  # a poll may fill at most a tenth of the time
 IDLE_AFTER_S = 30 * 60.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from cockpit.catalog.severity import Severity
 from cockpit.catalog.xids import xid
 from cockpit.formats.kernel_lines import KernelLine
 from cockpit.formats.kernel_log import OFF_BUS_CODE, KernelEvent, KernelKind, read_lines
@@ -175,8 +174,3 @@ def _without_pairs(events: list[KernelEvent]) -> list[KernelEvent]:
         free.discard(place)
         found[place] = replace(found[place], more=(*found[place].more, event.text))
     return found
-
-
-def worst_of(events: Iterable[KernelEvent]) -> Severity:
-    """The worst severity among events that have not been cleared since."""
-    return max((event.severity for event in events if not event.clears), key=lambda s: s.rank, default=Severity.INFO)
