@@ -101,6 +101,12 @@ class CockpitApp(App[int]):
         self.cluster.store.listen(self._heard)
         self.cluster.start()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
+        self.set_interval(CHROME_TICK_S, self._end_without_terminal)
+
+    def _end_without_terminal(self) -> None:
+        """End when the terminal is gone and no SIGHUP came: the kernel tells only the session's leader, make say."""
+        if not self.is_headless and not os.isatty(0):  # run_app began with a terminal there
+            self._told_to_end(signal.SIGHUP)
 
     def _told_to_end(self, number: int) -> None:
         outlet.end_in_any_case(128 + number, self.cluster.stop)

@@ -42,12 +42,13 @@ def test_a_signal_restores_the_terminal(number: signal.Signals, tmp_path: Path) 
     assert not list(tmp_path.glob("cockpit-demo-*"))
 
 
-def test_a_terminal_that_goes_away_ends_the_cockpit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False], ids=["sighup", "no-signal"])
+def test_a_terminal_that_goes_away_ends_the_cockpit(told: bool, tmp_path: Path) -> None:
+    # Only the leader of the terminal's session is sent SIGHUP: under `make demo` that is make, which waits for us.
     master, slave = pty.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "TMPDIR": str(tmp_path)}
-    code = (
-        "import os, fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\nfrom cockpit.cli import main\nmain(['demo'])"
-    )
+    lead = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n" if told else ""
+    code = lead + "from cockpit.cli import main\nmain(['demo'])"
     argv = [sys.executable, "-c", code]
     process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env, start_new_session=True)
     os.close(slave)
