@@ -15,10 +15,9 @@ from cockpit.store import SourceState
 from cockpit.words import clock_time, plural, span
 from screens.content import styled
 from screens.keys import KEYS, shown_keys
+from screens.lines import Piece
 from themes import STATE_TOKENS, state_token
 from themes.glyphs import signs
-
-Piece = str | tuple[str, str]
 
 _FRESHNESS_HEALTH = {
     Freshness.LIVE: Health.OK,

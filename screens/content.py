@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from cockpit.text import printable
+from screens.lines import Piece
 from themes import variable
 
 
@@ -19,10 +20,10 @@ def plain(text: str | bytes) -> Content:
     return Content(printable(text))
 
 
-def styled(parts: Iterable[str | tuple[str, str]]) -> Content:
+def styled(parts: Iterable[Piece]) -> Content:
     """Join pieces of text into one line; a pair is (text, style token of the theme, "" for normal).
 
     The texts may come from outside; the tokens are ours. Raises KeyError for an unknown token.
     """
-    pieces = [(part, "") if isinstance(part, str) else part for part in parts]
+    pieces = [(part, "") if isinstance(part, str) else part[:2] for part in parts]
     return Content.assemble(*[(printable(text), f"${variable(token)}" if token else "") for text, token in pieces])

@@ -19,9 +19,10 @@ from cockpit.sources.base import unexpected
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
 from screens.content import styled
-from screens.detail_lines import Line, job_lines, node_lines, pairs_lines, problem_lines, section
+from screens.detail_lines import job_lines, node_lines, pairs_lines, problem_lines
 from screens.gpu_detail import find_gpu, gpu_lines
 from screens.keys import bindings
+from screens.lines import Line, section
 from screens.pane import stale_words
 from screens.wrap import wrap
 

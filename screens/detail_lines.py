@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from cockpit import joins
 from cockpit.cluster import Cluster
@@ -12,27 +12,8 @@ from cockpit.formats.node_state import explain_state
 from cockpit.formats.reasons import explain_reason
 from cockpit.models import Health, Job, Node, QueueRow
 from cockpit.words import MISSING, count, mib, moment, span
+from screens.lines import Line, fact, facts, section
 from themes import STATE_TOKENS, state_token
-
-Piece = str | tuple[str, str]
-Line = Sequence[Piece]
-
-_LABEL_WIDTH = 13
-
-
-def section(title: str) -> Line:
-    """A heading."""
-    return [(title, "bright")]
-
-
-def fact(label: str, value: str, token: str = "") -> Line:
-    """One labelled value."""
-    return [(f"  {label:<{_LABEL_WIDTH - 1}} ", "dim"), (value, token)]
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> list[Line]:
-    """Labelled values; those that are empty are left out."""
-    return [fact(label, value) for label, value in pairs if value and value != MISSING]
 
 
 def node_lines(cluster: Cluster, node: Node) -> list[Line]:

@@ -10,8 +10,8 @@ from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
 from cockpit.gpu_models import GpuProcess, GpuSample, Missing, Value, known
 from cockpit.models import Freshness
 from cockpit.words import MISSING, mib, moment, plural, span
-from screens.detail_lines import Line, fact, facts, section
 from screens.graph import sparkline
+from screens.lines import Line, fact, facts, section
 from themes import state_token
 
 GRAPH_WIDTH = 60

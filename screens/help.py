@@ -14,7 +14,8 @@ from textual.widgets import Static
 from cockpit.models import Health
 from screens.content import styled
 from screens.keys import KEYS, SCOPES, bindings, shown_keys
-from screens.wrap import Line, wrap
+from screens.lines import Line
+from screens.wrap import wrap
 from themes import STATE_TOKENS
 from themes.glyphs import signs
 

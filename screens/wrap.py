@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.cells import cell_len
 
-Piece = str | tuple[str, str]
-Line = Sequence[Piece]
+from screens.lines import Line, Link, Piece
 
 _WORDS = re.compile(r"\s*\S+|\s+")
 _LABEL_MAX = 24
@@ -20,19 +19,19 @@ def wrap(lines: Iterable[Line], width: int) -> list[Line]:
 
 
 def _wrap(line: Line, width: int) -> list[Line]:
-    pairs = [(piece, "") if isinstance(piece, str) else piece for piece in line]
-    if sum(cell_len(text) for text, _ in pairs) <= width:
+    pieces = [(piece, "") if isinstance(piece, str) else piece for piece in line]
+    if sum(cell_len(piece[0]) for piece in pieces) <= width:
         return [line]
-    indent = _indent(pairs[0][0])
+    indent = _indent(pieces[0][0])
     done: list[Line] = []
     row: list[Piece] = []
     used = 0
-    for text, token in pairs:
-        for word in _WORDS.findall(text):
+    for piece in pieces:
+        for word in _WORDS.findall(piece[0]):
             if row and used + cell_len(word) > width:
                 done.append(row)
                 row, used, word = [" " * indent], indent, word.lstrip()
-            row.append((word, token))
+            row.append(Link(word, piece.token, piece.subject) if isinstance(piece, Link) else (word, piece[1]))
             used += cell_len(word)
     return [*done, row]
 
