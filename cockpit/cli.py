@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
+from cockpit.config import ClusterConfig, Config, ConfigError, config_path
 from cockpit.models import FaultError
 from cockpit.text import printable
 
@@ -125,8 +125,8 @@ def _seconds(word: str) -> float:
     return seconds
 
 
-def _load(arguments: argparse.Namespace) -> tuple[ClusterConfig, Rules]:
-    """The cluster that the options name, and the rules; raises ConfigError."""
+def _load(arguments: argparse.Namespace) -> tuple[Config, str]:
+    """The config, and which of its clusters the options name; raises ConfigError."""
     from cockpit.config_file import load_config
 
     path = arguments.config or config_path()
@@ -137,7 +137,7 @@ def _load(arguments: argparse.Namespace) -> tuple[ClusterConfig, Rules]:
         raise ConfigError(f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}")
     if name not in config.clusters:
         raise ConfigError(f"{path}: no cluster named {name!r}; known: {', '.join(config.clusters)}")
-    return config.clusters[name], config.rules
+    return config, name
 
 
 def _without_file(path: Path) -> Config:
@@ -153,16 +153,16 @@ def _open(arguments: argparse.Namespace) -> int:
     gc.disable()  # the app turns it on after its first paint, which a collection would delay by a tenth
     from cockpit.app import run_app
 
-    config, rules = _load(arguments)
-    return run_app(config, rules, read_only=arguments.read_only)
+    config, name = _load(arguments)
+    return run_app(config, name, read_only=arguments.read_only)
 
 
 def _read(arguments: argparse.Namespace) -> int:
     from cockpit.cluster import Cluster
 
-    config, rules = _load(arguments)
+    config, name = _load(arguments)
     with_gpus = arguments.command in ("status", "gpus")
-    cluster = Cluster(config, rules=rules, read_only=arguments.read_only, watch_gpus=with_gpus)
+    cluster = Cluster(config.clusters[name], rules=config.rules, read_only=arguments.read_only, watch_gpus=with_gpus)
     try:
         cluster.read_once()
         if with_gpus and cluster.view.nodes is not None:
@@ -207,13 +207,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
         config = load_config(demo.start())
-        cluster = next(iter(config.clusters.values()))
+        name = next(iter(config.clusters))
         if arguments.headless:
-            return _headless(cluster, 5.0 if arguments.seconds is None else arguments.seconds)
+            return _headless(config.clusters[name], 5.0 if arguments.seconds is None else arguments.seconds)
         gc.disable()
         from cockpit.app import run_app
 
-        return run_app(cluster, config.rules, read_only=arguments.read_only, seconds=arguments.seconds)
+        return run_app(config, name, read_only=arguments.read_only, seconds=arguments.seconds)
     finally:
         demo.stop()
 

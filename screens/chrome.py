@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
+from cockpit.clock import Clock
 from cockpit.cluster import Cluster
 from cockpit.models import Freshness, Health, Problem
 from cockpit.store import SourceState
@@ -52,13 +53,16 @@ class ClockLine(Line):
 
     DEFAULT_CSS = "ClockLine { width: auto; dock: right; }"
 
+    def __init__(self, clock: Clock, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id)
+        self._clock = clock
+
     def on_mount(self) -> None:
         self.set_interval(1, self.tick)
 
     def tick(self) -> None:
         """Show the time now; the zone stands here once and nowhere else."""
-        now: float = self.app.clock.now()  # type: ignore[attr-defined]
-        words = f" {clock_time(now)} "
+        words = f" {clock_time(self._clock.now())} "
         wider = len(words) != self._width
         self._width = len(words)
         self.say([(words, "header")])
@@ -132,10 +136,20 @@ def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list
     ]
 
 
-def key_pieces(*scopes: str) -> list[Piece]:
-    """The footer: the keys that matter in these scopes, from the key table."""
-    pieces: list[Piece] = []
-    for key in KEYS:
-        if not set(scopes).isdisjoint(key.footer):
-            pieces += [(f" {shown_keys(key.keys, most=1)} ", "accent"), key.title]
-    return pieces
+def key_pieces(width: int, *scopes: str) -> list[Piece]:
+    """The footer: the keys that matter in these scopes, as many as fit; help and quit always do."""
+    told = [key for key in KEYS if not set(scopes).isdisjoint(key.footer)]
+    told.sort(key=lambda key: key.id in _LAST_KEYS)
+    pieces: list[tuple[Piece, Piece]] = [((f" {shown_keys(key.keys, most=1)} ", "accent"), key.title) for key in told]
+    last = [pair for pair, key in zip(pieces, told, strict=True) if key.id in _LAST_KEYS]
+    first = pieces[: len(pieces) - len(last)]
+    while first and _width(first) + _width(last) > width:
+        first.pop()
+    return [piece for pair in first + last for piece in pair]
+
+
+def _width(pairs: list[tuple[Piece, Piece]]) -> int:
+    return sum(cell_len(key[0]) + cell_len(str(title)) for key, title in pairs)
+
+
+_LAST_KEYS = ("app.help", "app.quit")  # what must never fall off the end of the line

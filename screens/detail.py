@@ -22,11 +22,9 @@ from screens.content import styled
 from screens.detail_lines import job_lines, node_lines, pairs_lines, problem_lines
 from screens.gpu_detail import find_gpu, gpu_lines
 from screens.keys import bindings
-from screens.lines import Line, section
+from screens.lines import Line, Subject, section
 from screens.pane import stale_words
 from screens.wrap import wrap
-
-Subject = tuple[str, str]  # pane (nodes, queue or problems) and the key of a row in it
 
 
 class RecordRead(Message):
@@ -53,7 +51,7 @@ class DetailView(VerticalScroll, can_focus=True):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(id="detail")
         self._cluster = cluster
-        self._subject: Subject = ("problems", "")
+        self._subject = Subject("problem", "")
         self._record: Sequence[Line] = ()
         self._record_at: float | None = None
         self._text = Content("")
@@ -62,9 +60,9 @@ class DetailView(VerticalScroll, can_focus=True):
     def compose(self) -> ComposeResult:
         yield Static(id="detail-text")
 
-    def open(self, pane: str, key: str) -> None:
-        """Show a row of the pane `nodes` or `queue` by its key, or `problems`."""
-        self._subject = (pane, key)
+    def open(self, subject: Subject) -> None:
+        """Show everything known about something."""
+        self._subject = subject
         self._record, self._record_at = (), None
         self.scroll_home(animate=False)
         self.read_record()
@@ -72,7 +70,7 @@ class DetailView(VerticalScroll, can_focus=True):
 
     def read_record(self) -> None:
         """Ask Slurm for the subject's own record, anew when there is one already."""
-        if self._subject[0] not in ("nodes", "queue"):
+        if self._subject.kind not in ("node", "job"):
             return
         if not self._record:
             self._record = [[("  reading …", "dim")]]
@@ -80,11 +78,11 @@ class DetailView(VerticalScroll, can_focus=True):
 
     def show_view(self) -> None:
         """Draw the subject as it is known now."""
-        pane, key = self._subject
-        tell = {"nodes": self._node, "gpus": self._gpu, "queue": self._job, "problems": self._problems}
-        lines = tell[pane](key)
-        name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
-        stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
+        kind, key = self._subject.kind, self._subject.key
+        tell = {"node": self._node, "gpu": self._gpu, "job": self._job, "problem": self._problems}
+        lines = tell[kind](key)
+        name = f" {kind} › {key.rstrip('_')} " if key else " problems "
+        stale = stale_words(self._cluster, QUEUE if kind == "job" else NODES)
         self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
         told = [*lines, *self._record_title(), *self._record]
         self._copied = "\n".join(styled(line).plain for line in told)
@@ -128,8 +126,8 @@ class DetailView(VerticalScroll, can_focus=True):
         self.post_message(RecordRead(subject, lines))
 
     def _pairs(self, subject: Subject) -> Sequence[tuple[str, str]]:
-        pane, key = subject
-        if pane == "nodes":
+        key = subject.key
+        if subject.kind == "node":
             return self._cluster.node_detail(key).pairs
         queue = self._cluster.view.queue
         row = next((row for row in queue.rows if row.key == key), None) if queue else None

@@ -41,7 +41,7 @@ class FilterInput(Input):
 
 
 class FilterBar(Horizontal):
-    """Opened by `open(grid)` when a Grid asks with FilterRequested; filters while one types.
+    """Opened by `open(grid)`; filters while one types.
 
     Enter keeps the filter, escape clears it; both give the focus back to the table.
     """

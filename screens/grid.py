@@ -44,7 +44,6 @@ class Grid(GridMouse[R], Generic[R], can_focus=True):
     CursorMoved: TypeAlias = messages.CursorMoved
     MarksChanged: TypeAlias = messages.MarksChanged
     ViewChanged: TypeAlias = messages.ViewChanged
-    FilterRequested: TypeAlias = messages.FilterRequested
     CopyRequested: TypeAlias = messages.CopyRequested
     ExportRequested: TypeAlias = messages.ExportRequested
     ZoomRequested: TypeAlias = messages.ZoomRequested

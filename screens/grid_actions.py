@@ -80,10 +80,6 @@ class GridActions(GridCore[R]):
         if self.cursor_key is not None:
             self.post_message(messages.Opened(self, self.cursor_key))
 
-    def action_filter(self) -> None:
-        """Ask for the filter line."""
-        self.post_message(messages.FilterRequested(self))
-
     def action_problems_only(self) -> None:
         """Only what deviates, or all again."""
         self.set_problems_only(not self.problems_only)

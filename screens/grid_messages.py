@@ -56,10 +56,6 @@ class ViewChanged(_Latest, namespace="grid"):
     """The filter, the problems-only mode or the sort order changed."""
 
 
-class FilterRequested(GridMessage, namespace="grid"):
-    """`/`: somebody should open the filter line."""
-
-
 class CopyRequested(GridMessage, namespace="grid"):
     """`y`: put these keys on the clipboard."""
 

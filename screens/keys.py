@@ -39,6 +39,16 @@ KEYS: tuple[Key, ...] = (
         footer=("grid",),
         first=True,
     ),
+    Key(
+        "app.filter",
+        "slash",
+        "filter",
+        "filter",
+        "Show only lines with these words; `!` inverts, `field:value`.",
+        "app",
+        footer=("grid",),
+        first=True,  # the rest of a burst such as `/maria` must go to the filter line
+    ),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
     Key(
         "app.pause",
@@ -64,7 +74,7 @@ KEYS: tuple[Key, ...] = (
         "quit",
         "quit",
         "Leave the cockpit; nothing on the cluster changes.",
-        "app",
+        "always",
         footer=("grid", "text"),
     ),
     Key(
@@ -92,15 +102,6 @@ KEYS: tuple[Key, ...] = (
         "open",
         "details",
         "Everything known about this line.",
-        "grid",
-        footer=("grid",),
-    ),
-    Key(
-        "grid.filter",
-        "slash",
-        "filter",
-        "filter",
-        "Show only lines with these words; `!` inverts, `field:value`.",
         "grid",
         footer=("grid",),
     ),
@@ -177,6 +178,7 @@ KEYS: tuple[Key, ...] = (
 
 SCOPES = {
     "app": "Everywhere",
+    "always": "Always",
     "grid": "In a table",
     "gpus": "With the GPUs",
     "filter": "While typing a filter",

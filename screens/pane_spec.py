@@ -17,6 +17,7 @@ class PaneSpec:
     """What makes one table pane: its source, its rows, its columns. The panes of the app are a list of these."""
 
     id: str
+    kind: str  # of the Subject that a row is
     source: SourceKey[Any]
     rows: Callable[[View], Sequence[Any] | None]
     key: Callable[[Any], str]

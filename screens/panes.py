@@ -22,6 +22,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
     return (
         PaneSpec(
             id="nodes",
+            kind="node",
             source=NODES,
             rows=lambda view: view.nodes,
             key=lambda node: node.name,
@@ -36,6 +37,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
         ),
         PaneSpec(
             id="gpus",
+            kind="gpu",
             source=GPUS,
             rows=lambda view: view.gpu_rows if view.fleet else None,
             key=lambda row: row.key,
@@ -49,6 +51,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
         ),
         PaneSpec(
             id="queue",
+            kind="job",
             source=QUEUE,
             rows=lambda view: view.queue.rows if view.queue else None,
             key=lambda row: row.key,

@@ -19,6 +19,7 @@ from typing import Any
 
 from cockpit.app import CockpitApp
 from cockpit.cluster import Cluster
+from cockpit.clusters import Clusters
 from cockpit.config_file import load_config
 from cockpit.sources.base import SourceKey
 from tests.bench.heartbeat import PERIOD_S, heartbeat
@@ -98,9 +99,9 @@ def main() -> int:
         tell = teller(log.write)
         sys.addaudithook(lambda event, args: event == "subprocess.Popen" and tell("started", argv=str(args[0])))
         cluster = Cluster(config.clusters[config.default or next(iter(config.clusters))])
-        app = CockpitApp(cluster)
+        app = CockpitApp(Clusters.only(cluster))
         if args.heartbeat:
-            app = WatchedApp(cluster)
+            app = WatchedApp(Clusters.only(cluster))
             app.tell = tell
         cluster.store.listen(lambda name: tell_beat(tell, cluster, name))
         try:

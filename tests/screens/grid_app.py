@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 
@@ -70,6 +71,7 @@ class GridApp(App[None]):
 
     CSS_PATH = themes.STYLESHEET
     ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", priority=True)]
 
     def __init__(
         self,
@@ -107,9 +109,9 @@ class GridApp(App[None]):
         if self.rows is not None:
             self.grid.show(self.rows)
 
-    def on_grid_filter_requested(self, event: Grid.FilterRequested) -> None:
+    def action_filter(self) -> None:
         """Open the filter line."""
-        self.query_one(FilterBar).open(event.grid)
+        self.query_one(FilterBar).open(self.grid)
 
     def heard(self, kind: type[Message]) -> list[Any]:
         """The messages of one kind that the grid sent, oldest first."""

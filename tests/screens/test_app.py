@@ -12,6 +12,7 @@ import pytest
 
 from cockpit.app import CockpitApp
 from cockpit.cluster import Cluster
+from cockpit.clusters import Clusters
 from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
@@ -60,7 +61,7 @@ class Pilot:
 
     async def tick(self, seconds: float) -> None:
         self.clock.time += seconds
-        self.app.refresh_chrome()
+        self.app.cockpit.refresh_chrome()
         await self.settle()
 
     def text(self) -> str:
@@ -75,7 +76,7 @@ async def cockpit(size: tuple[int, int] = (120, 40), **simulation: Any) -> Async
     """The app with nothing read yet; its pollers stand still, `read` polls everything once."""
     cluster, head, clock = still_cluster(**simulation)
     cluster.start = lambda: None  # type: ignore[method-assign]
-    app = CockpitApp(cluster)
+    app = CockpitApp(Clusters.only(cluster))
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield Pilot(app, pilot, cluster, head, clock)
@@ -297,7 +298,7 @@ async def test_a_host_key_fault_can_be_read_whole_and_copied() -> None:
 async def test_a_filter_by_user_follows_the_queue() -> None:
     async with cockpit((160, 48)) as pilot:
         await pilot.read()
-        pilot.app.pane.set_filter("user:zelda")
+        pilot.app.cockpit.pane.set_filter("user:zelda")
         await pilot.settle()
         assert "hides all" in pilot.text()
         for job in list(pilot.head.sim.jobs.values()):
@@ -331,7 +332,7 @@ async def test_keys_of_a_burst_go_where_the_key_before_them_led() -> None:
         await pilot.read()
         await pilot.press("4", *"/maria", "enter")
         assert pilot.app.is_running
-        assert pilot.app.pane.filter_text == "maria"
+        assert pilot.app.cockpit.pane.filter_text == "maria"
         await pilot.press("escape", "2", "enter", "4")
         assert "has left the queue" not in pilot.text()
         await pilot.press("2", "x", "4")

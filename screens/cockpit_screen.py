@@ -1,0 +1,243 @@
+"""The screen of one cluster: the lines around it, its panes, and the way through them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual import on
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher
+
+from cockpit.cluster import Cluster
+from screens import chrome, grid_messages, heatmap_messages, outlet
+from screens.detail import CopyText, DetailView
+from screens.filter_bar import FilterBar
+from screens.gpus_pane import GpusPane, make_pane
+from screens.grid import Grid
+from screens.help import HelpScreen
+from screens.keys import bindings
+from screens.lines import Subject
+from screens.pane import TablePane
+from screens.pane_spec import PaneSpec
+from screens.panes import pane_specs
+from screens.trail import Place, Trail
+
+CHROME_TICK_S = 1.0
+CLOCK_WIDTH = 16
+
+
+class Changed(Message):
+    """A source of the cluster has something new; any number of them waiting become one."""
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, Changed)
+
+
+class CockpitScreen(Screen[None]):
+    """One cluster. It does no work while another cluster's screen is in front."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self.cluster, self.clock = cluster, cluster.clock
+        self._specs = {spec.id: spec for spec in pane_specs(cluster)}
+        self.trail = Trail(Place("pane-nodes"))
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield chrome.Line(id="header")
+            yield chrome.ClockLine(self.clock, id="clock")
+        yield chrome.Line(id="sources")
+        yield chrome.Line(id="trouble")
+        with ContentSwitcher(initial="pane-nodes", id="panes"):
+            yield make_pane(self._specs["nodes"])
+            yield DetailView(self.cluster)
+        yield FilterBar()
+        yield chrome.Line(id="keys")
+
+    def on_mount(self) -> None:
+        """Say what is known before anything is read, and start reading once that is painted."""
+        self.pane.focus()
+        self.refresh_chrome()
+        self.front.show_view(self.cluster)
+        self.call_after_refresh(self._start)
+
+    def _start(self) -> None:
+        self.cluster.store.listen(self._heard)
+        self.cluster.start()
+        self.set_interval(CHROME_TICK_S, self.refresh_chrome)
+
+    def _heard(self, name: str) -> None:
+        self.post_message(Changed())
+
+    # What is in front.
+
+    @property
+    def front(self) -> TablePane | GpusPane:
+        """The pane in front, or the one that the way to what is in front began at."""
+        found = self.query_one(f"#{self.trail.pane.view}")
+        assert isinstance(found, TablePane | GpusPane)
+        return found
+
+    @property
+    def pane(self) -> TablePane:
+        """The table of the pane in front."""
+        return self.front.table
+
+    @property
+    def in_detail(self) -> bool:
+        """True while the details of something are in front."""
+        return self.trail.here.view == "detail"
+
+    @property
+    def is_shown(self) -> bool:
+        """False while another cluster is in front; a dialog over this screen does not hide it."""
+        return self.is_running and self in self.app.screen_stack
+
+    def on_changed(self) -> None:
+        """Show what is new where somebody looks; hidden panes do no work."""
+        if not self.is_shown:
+            return
+        self._say_lines()
+        if self.in_detail:
+            self.query_one(DetailView).show_view()
+        else:
+            self.front.show_view(self.cluster)
+
+    def refresh_chrome(self) -> None:
+        """Everything that tells an age: it ticks even when nothing arrives."""
+        if not self.is_shown:
+            return
+        self._say_lines()
+        if self.in_detail:
+            self.query_one(DetailView).show_view()
+        else:
+            self.front.show_age(self.cluster)
+
+    def _say_lines(self) -> None:
+        store, steady, problems = self.cluster.store, self.clock.steady(), self.cluster.problems()
+        width = self.size.width
+        self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster, width - CLOCK_WIDTH))
+        self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self.app))
+        trouble = self.query_one("#trouble", chrome.Line)
+        trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self.app))
+        trouble.display = bool(problems)
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *self.scopes()))
+
+    def scopes(self) -> tuple[str, ...]:
+        """Where the keys work now, besides everywhere; the last line shows them."""
+        if self.query_one(FilterBar).is_open:
+            return ("filter",)
+        if self.in_detail:
+            return ("text",)
+        return ("grid", "gpus") if isinstance(self.front, GpusPane) else ("grid",)
+
+    # The way.
+
+    async def action_pane(self, name: str) -> None:
+        """Bring a pane to the front; it is built on the first visit."""
+        self.trail.begin(Place(f"pane-{name}"))
+        await self._arrive()
+
+    async def _arrive(self) -> None:
+        """Show where the trail has led."""
+        place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
+        if not switcher.query(f"#{place.view}"):
+            await switcher.add_content(make_pane(self._specs[place.view.removeprefix("pane-")]))
+        if place.subject is not None:
+            self.query_one(DetailView).open(place.subject)
+        switcher.current = place.view
+        if self.in_detail:
+            self.set_focus(self.query_one(DetailView))
+        else:
+            self.front.show_view(self.cluster)
+            self.set_focus(self.pane)
+        self.refresh_chrome()
+
+    async def go(self, subject: Subject) -> None:
+        """Open the details of something."""
+        self.trail.go(Place("detail", subject))
+        await self._arrive()
+
+    async def action_back(self) -> None:
+        """One step back on the way, or out of the zoom."""
+        if self.trail.back():
+            await self._arrive()
+        else:
+            self.remove_class("zoomed")
+
+    @on(grid_messages.Opened)
+    async def open_row(self, event: grid_messages.Opened) -> None:
+        """Show everything known about the row."""
+        await self.go(Subject(spec_of(event.grid).kind, event.key))
+
+    @on(heatmap_messages.Opened)
+    async def open_cell(self, event: heatmap_messages.Opened) -> None:
+        """Show everything known about a GPU of the heatmap."""
+        await self.go(Subject("gpu", f"{event.row_key}/{event.column}"))
+
+    async def action_problems(self) -> None:
+        """Every problem in full."""
+        await self.go(Subject("problem", ""))
+
+    # What keys do.
+
+    def action_filter(self) -> None:
+        """Type a filter for the table in front."""
+        if self.in_detail:
+            raise SkipAction
+        self.query_one(FilterBar).open(self.pane)
+        self.refresh_chrome()
+
+    def action_redraw(self) -> None:
+        """Draw the whole screen again."""
+        self.refresh(repaint=True, layout=True)
+
+    def action_refresh_now(self) -> None:
+        """Read everything again now."""
+        self.cluster.refresh()
+        if self.in_detail:
+            self.query_one(DetailView).read_record()
+
+    def action_pause(self) -> None:
+        """Stop or resume polling."""
+        self.cluster.pace.paused = not self.cluster.pace.paused
+        if not self.cluster.pace.paused:
+            self.cluster.refresh()
+        self.refresh_chrome()
+
+    def action_help(self) -> None:
+        """What every key does here."""
+        self.app.push_screen(HelpScreen())
+
+    @on(grid_messages.ZoomRequested)
+    def zoom(self) -> None:
+        """The table over the whole screen, or back."""
+        self.toggle_class("zoomed")
+
+    @on(grid_messages.CopyRequested)
+    def copy_rows(self, event: grid_messages.CopyRequested) -> None:
+        """Put the names of rows on the clipboard."""
+        outlet.copy(self.app, spec_of(event.grid).copied(event.keys))
+
+    @on(CopyText)
+    def copy_details(self, event: CopyText) -> None:
+        """Put a text on the clipboard."""
+        outlet.copy(self.app, event.text)
+
+    @on(grid_messages.ExportRequested)
+    def export_rows(self, event: grid_messages.ExportRequested) -> None:
+        """Write the lines shown to files of the user's own."""
+        outlet.export_rows(self.app, self.cluster.config.name, spec_of(event.grid), event.grid.visible_rows)
+
+
+def spec_of(grid: Grid[Any]) -> PaneSpec:
+    """The spec of the pane that sent a message: by now another one may be in front."""
+    assert isinstance(grid, TablePane)
+    return grid.spec

@@ -1,0 +1,54 @@
+"""The way from a pane to what is in front now: esc goes back along it. Imports no Textual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from screens.lines import Subject
+
+MOST = 50  # places kept; nobody walks back further
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What can be in front: `view` is the id of a widget in the switcher, `subject` what it shows, if not all."""
+
+    view: str
+    subject: Subject | None = None
+
+
+class Trail:
+    """Never empty; its first place is a pane."""
+
+    def __init__(self, pane: Place) -> None:
+        self._places = [pane]
+
+    @property
+    def here(self) -> Place:
+        """What is in front."""
+        return self._places[-1]
+
+    @property
+    def pane(self) -> Place:
+        """The pane that the way began at."""
+        return self._places[0]
+
+    def begin(self, pane: Place) -> None:
+        """A new way, from a pane."""
+        self._places = [pane]
+
+    def go(self, place: Place) -> None:
+        """One step on; a step to where one is already is none."""
+        if place != self.here:
+            self._places = [self._places[0], *self._places[1:][-MOST:], place]
+
+    def back(self) -> bool:
+        """One step back; False at the beginning."""
+        if len(self._places) == 1:
+            return False
+        self._places.pop()
+        return True
+
+    def steps(self) -> tuple[Place, ...]:
+        """From the pane to what is in front."""
+        return tuple(self._places)
