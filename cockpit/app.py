@@ -21,6 +21,7 @@ from cockpit.config import Config, ConfigError
 from screens import outlet
 from screens.cockpit_screen import CockpitScreen
 from screens.keys import bindings
+from screens.lineup import LineupScreen
 
 TERMINAL_TICK_S = 1.0
 
@@ -46,12 +47,39 @@ class CockpitApp(App[int]):
 
     def get_default_screen(self) -> CockpitScreen:
         """The screen of the cluster that opens first."""
-        return CockpitScreen(self.clusters.open(self.clusters.first))
+        screen = CockpitScreen(self.clusters.open(self.clusters.first))
+        self._screens_of = {self.clusters.first: screen}
+        return screen
 
     @property
     def cockpit(self) -> CockpitScreen:
         """The cluster in front, also while a dialog is over it."""
         return next(screen for screen in reversed(self.screen_stack) if isinstance(screen, CockpitScreen))
+
+    def show_cluster(self, name: str) -> None:
+        """Bring a cluster of the config to the front; the others stay as they were. KeyError for an unknown name."""
+        front = self.cockpit
+        if name == front.cluster.config.name:
+            return
+        if name not in self._screens_of:
+            self._screens_of[name] = CockpitScreen(self.clusters.open(name))
+            self.install_screen(self._screens_of[name], f"cluster-{len(self._screens_of)}")
+        # The first one lies below the others for ever: Textual cannot switch its default screen for another.
+        if name == self.clusters.first:
+            self.pop_screen()
+        elif front.cluster.config.name == self.clusters.first:
+            self.push_screen(self._screens_of[name])
+        else:
+            self.switch_screen(self._screens_of[name])
+
+    def show_lineup(self) -> None:
+        """All clusters, to choose one."""
+
+        def choose(name: str | None) -> None:
+            if name is not None:
+                self.show_cluster(name)
+
+        self.push_screen(LineupScreen(self.clusters), choose)
 
     def on_mount(self) -> None:
         """Make everything ready that the first paint does not need."""

@@ -188,10 +188,11 @@ class Cluster:
         facts = self.slurm.known_facts()
         return (facts.clock_ahead_s or 0.0) if facts else 0.0
 
-    def start(self) -> None:
-        """Begin to poll every source on its own daemon thread."""
+    def start(self, *, gpus: bool = True) -> None:
+        """Begin to poll every source on its own daemon thread; without `gpus` no node is dialled yet."""
         for poller in self._pollers:
-            poller.start()
+            if gpus or poller.key is not GPUS:
+                poller.start()
 
     def stop(self) -> None:
         """End the pollers and close every connection; waits for nothing."""

@@ -98,7 +98,8 @@ class CockpitScreen(Screen[None]):
     @property
     def is_shown(self) -> bool:
         """False while another cluster is in front; a dialog over this screen does not hide it."""
-        return self.is_running and self in self.app.screen_stack
+        stack = self.app.screen_stack if self.is_running else []
+        return next((screen for screen in reversed(stack) if isinstance(screen, CockpitScreen)), None) is self
 
     def on_changed(self) -> None:
         """Show what is new where somebody looks; hidden panes do no work."""
@@ -109,6 +110,10 @@ class CockpitScreen(Screen[None]):
             self.query_one(DetailView).show_view()
         else:
             self.front.show_view(self.cluster)
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what was not drawn meanwhile."""
+        self.on_changed()
 
     def refresh_chrome(self) -> None:
         """Everything that tells an age: it ticks even when nothing arrives."""

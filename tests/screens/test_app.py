@@ -75,7 +75,7 @@ class Pilot:
 async def cockpit(size: tuple[int, int] = (120, 40), **simulation: Any) -> AsyncIterator[Pilot]:
     """The app with nothing read yet; its pollers stand still, `read` polls everything once."""
     cluster, head, clock = still_cluster(**simulation)
-    cluster.start = lambda: None  # type: ignore[method-assign]
+    cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
     app = CockpitApp(Clusters.only(cluster))
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
