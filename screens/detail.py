@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from cockpit.cluster import Cluster
 from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
-from screens.content import styled
 from screens.detail_lines import job_lines, node_lines, pairs_lines, problem_lines
 from screens.gpu_detail import find_gpu, gpu_lines
-from screens.keys import bindings
 from screens.lines import Line, section
 from screens.pane import stale_words
-from screens.wrap import wrap
+from screens.text_messages import CopyText
+from screens.text_view import TextView
+
+__all__ = ["CopyText", "DetailView"]
 
 Subject = tuple[str, str]  # pane (nodes, queue or problems) and the key of a row in it
 
@@ -37,18 +32,8 @@ class RecordRead(Message):
         self.subject, self.lines = subject, lines
 
 
-class CopyText(Message):
-    """Somebody wants this text on the clipboard."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
-class DetailView(VerticalScroll, can_focus=True):
+class DetailView(TextView):
     """Opened on one subject at a time; it follows the cluster while it is in front."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("text")
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(id="detail")
@@ -56,17 +41,14 @@ class DetailView(VerticalScroll, can_focus=True):
         self._subject: Subject = ("problems", "")
         self._record: Sequence[Line] = ()
         self._record_at: float | None = None
-        self._text = Content("")
-        self._copied = ""  # the same without line breaks of ours: a command must stay in one piece
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="detail-text")
+        self._opened = False  # something else is shown than the last time
 
     def open(self, pane: str, key: str) -> None:
         """Show a row of the pane `nodes` or `queue` by its key, or `problems`."""
         self._subject = (pane, key)
         self._record, self._record_at = (), None
-        self.scroll_home(animate=False)
+        self.clear_search()
+        self._opened = True
         self.read_record()
         self.show_view()
 
@@ -83,15 +65,11 @@ class DetailView(VerticalScroll, can_focus=True):
         pane, key = self._subject
         tell = {"nodes": self._node, "gpus": self._gpu, "queue": self._job, "problems": self._problems}
         lines = tell[pane](key)
-        name = f" {pane} › {key.rstrip('_')} " if key else f" {pane} "
+        name = f"{pane} › {key.rstrip('_')}" if key else pane
         stale = stale_words(self._cluster, QUEUE if pane == "queue" else NODES)
-        self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
-        told = [*lines, *self._record_title(), *self._record]
-        self._copied = "\n".join(styled(line).plain for line in told)
-        text = Content("\n").join(styled(line) for line in wrap(told, (self.size.width or 120) - 3))
-        if text != self._text:
-            self._text = text
-            self.query_one("#detail-text", Static).update(text)
+        title = [(name, "bright"), (f" · {stale}" if stale else "", "warning")]
+        opened, self._opened = self._opened, False
+        self.show([*lines, *self._record_title(), *self._record], title=title, keep=not opened)
 
     def _record_title(self) -> list[Line]:
         if not self._record:
@@ -135,16 +113,8 @@ class DetailView(VerticalScroll, can_focus=True):
         row = next((row for row in queue.rows if row.key == key), None) if queue else None
         return self._cluster.job_detail(row.lead).pairs if row else ()
 
-    def on_resize(self) -> None:
-        """Break the lines anew."""
-        self.show_view()
-
     def on_record_read(self, event: RecordRead) -> None:
         """Add the record, unless something else was opened meanwhile."""
         if event.subject == self._subject:
             self._record, self._record_at = event.lines, self._cluster.clock.steady()
             self.show_view()
-
-    def action_copy_text(self) -> None:
-        """Ask to copy everything that stands here."""
-        self.post_message(CopyText(self._copied))
