@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher
 
 from cockpit.cluster import Cluster
 from screens import chrome, grid_messages, heatmap_messages, outlet
-from screens.detail import CopyText, DetailView
+from screens.detail import DetailView
 from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane, make_pane
 from screens.grid import Grid
@@ -25,6 +25,7 @@ from screens.lines import Subject
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
+from screens.text_messages import CopyText, FollowLink
 from screens.trail import Place, Trail
 
 CHROME_TICK_S = 1.0
@@ -186,6 +187,11 @@ class CockpitScreen(Screen[None]):
     async def open_cell(self, event: heatmap_messages.Opened) -> None:
         """Show everything known about a GPU of the heatmap."""
         await self.go(Subject("gpu", f"{event.row_key}/{event.column}"))
+
+    @on(FollowLink)
+    async def follow(self, event: FollowLink) -> None:
+        """Show everything known about what a link leads to."""
+        await self.go(event.subject)
 
     async def action_problems(self) -> None:
         """Every problem in full."""

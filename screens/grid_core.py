@@ -106,6 +106,16 @@ class GridCore(Drawn, Generic[R]):
         """The filter as it was typed; empty for none."""
         return self._filter_text
 
+    filter_replaces = False
+
+    @property
+    def filter_hint(self) -> str:
+        """The language of the filter, for whoever types one."""
+        return f"words · field:value · !not · fields: {', '.join(self.fields)}"
+
+    def filter_closed(self) -> None:
+        """Nobody types a filter any longer."""
+
     @property
     def problems_only(self) -> bool:
         """True while only rows that are not OK are shown."""

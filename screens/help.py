@@ -6,16 +6,13 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from cockpit.models import Health
-from screens.content import styled
-from screens.keys import KEYS, SCOPES, bindings, shown_keys
+from screens.filter_bar import FilterBar
+from screens.keys import KEYS, SCOPES, shown_keys
 from screens.lines import Line
-from screens.wrap import wrap
+from screens.text_view import TextView
 from themes import STATE_TOKENS
 from themes.glyphs import signs
 
@@ -29,22 +26,17 @@ _LEGEND = (
 class HelpScreen(ModalScreen[None]):
     """Every key by scope, and what the signs mean; any of esc, q and ? closes it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark", "dismiss", "close"),
-        *bindings("text"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
-        box = VerticalScroll(Static(id="help-text"), id="help")
-        box.border_title = styled([(" keys · esc closes ", "bright")])
-        yield box
+        yield TextView(title=[("keys", "bright"), (" · esc closes", "dim")], id="help")
+        yield FilterBar()
 
     def on_mount(self) -> None:
-        """Fill in; the width is known by now."""
-        width = min(self.app.size.width, 84) - 5
-        text = Content("\n").join(styled(line) for line in wrap(help_lines(self.app), width))
-        self.query_one("#help-text", Static).update(text)
-        self.query_one("#help").focus()
+        """Fill in."""
+        text = self.query_one(TextView)
+        text.show(help_lines(self.app))
+        text.focus()
 
 
 def help_lines(app: object) -> list[Line]:
