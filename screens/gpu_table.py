@@ -76,7 +76,7 @@ class GpuTable:
             return words or _driver(row) or "not read yet", STATE_TOKENS[row.health]
         if gpu_freshness(row, self.steady()) is not Freshness.LIVE:
             age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
-            return f"{age} {_driver(row)} {words}".strip(), "stale"
+            return " ".join(part for part in (age, _driver(row), words) if part), "stale"
         if driver_silent(row):
             since = span(driver_silent_s(row, self.steady()))
             return f"driver silent {since}" + (f" · {words}" if words else ""), STATE_TOKENS[row.health]
