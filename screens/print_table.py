@@ -15,6 +15,7 @@ from cockpit.text import printable
 from cockpit.words import count, moment, span
 from screens.grid_model import Column, cell_text
 from screens.panes import pane_specs
+from screens.unread import unread_words
 from themes.glyphs import WORDS
 
 
@@ -27,6 +28,8 @@ def lines(cluster: Cluster, command: str) -> list[str]:
     rows = spec.rows(cluster.view)
     if rows is None:
         return told
+    if command == "gpus":
+        told += [printable(words) for words in unread_words(cluster.view.fleet)]
     return (
         told + table([column for column in spec.columns if not column.wide], rows)
         if rows

@@ -252,4 +252,5 @@ def test_the_command_line_tells_every_gpu(rig: Rig) -> None:
     argv = [sys.executable, "-m", "cockpit", "--config", str(rig.config("cli.yaml")), "gpus"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 1 + 8 * len(rig.static_nodes)
+    told = [line for line in done.stdout.splitlines() if not line.startswith("! ")]  # what could not be read
+    assert len(told) == 1 + 8 * len(rig.static_nodes)

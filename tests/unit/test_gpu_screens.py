@@ -15,6 +15,7 @@ from cockpit.sources.gpus import FleetReading
 from screens.gpu_detail import peers_of
 from screens.gpu_table import GpuTable
 from screens.gpus_pane import METRICS, heat_rows
+from screens.unread import unread_lines, unread_words
 from tests.unit.test_fleet import rows, sample, watch
 
 STEADY = 1001.0
@@ -62,6 +63,20 @@ def test_a_silent_driver_is_said_on_each_of_its_gpus_and_is_no_problem_yet() -> 
     fleet = FleetReading({late.node: replace(late, reading=reading)})
     look = Fleet((well, lost), fleet, {}, GpuHistory(), Rules(), STEADY)
     assert not [problem for problem in of_nodes(look) if problem.key.startswith("driver:")]
+
+
+def test_what_cannot_be_read_is_said_once_with_what_is_not_seen_for_it() -> None:
+    told = watch(sample(0))
+    assert told.reading is not None
+    assert unread_lines(told.reading) == unread_lines(None) == []
+    reading = replace(told.reading, not_read={"kernel log": "journal: not permitted", "processes": "no answer"})
+    text = "\n".join("".join(p if isinstance(p, str) else p[0] for p in line) for line in unread_lines(reading))
+    assert "kernel log   journal: not permitted" in text
+    assert "systemd-journal" in text
+    nodes = {name: replace(told, node=name, reading=reading) for name in ("p5-1", "p5-2")}
+    words = unread_words(FleetReading(nodes))
+    assert len(words) == 2
+    assert words[0].startswith("! kernel log of p5-[1-2] not read: journal: not permitted — Xids")
 
 
 def test_peers_are_the_others_whose_numbers_are_of_now() -> None:
