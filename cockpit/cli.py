@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit.config import ClusterConfig, Config, ConfigError, config_path
-from cockpit.models import FaultError
+from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         _common(command, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
+    _ack_parser(commands)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
@@ -84,6 +85,19 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _ack_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "put a problem out of the way, with a note, until it gets worse, grows, or comes back; changes no cluster"
+    ack = commands.add_parser("ack", help="acknowledge a problem", description=f"{text[0].upper()}{text[1:]}.")
+    _common(ack, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+    ack.add_argument("key", nargs="?", metavar="KEY", help="the problem, as `status --json` names it in `key`")
+    what = ack.add_mutually_exclusive_group(required=True)
+    what.add_argument("--note", metavar="TEXT", help="what is known of it, or who takes care")
+    what.add_argument("--undo", action="store_true", help="take it back: the problem is an open one again")
+    what.add_argument("--list", action="store_true", help="print what is acknowledged, without asking the cluster")
+    ack.add_argument("--json", action="store_true", help="one JSON object: everything that is acknowledged then")
+    ack.set_defaults(run=_ack)
 
 
 def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
@@ -164,12 +178,71 @@ def _read(arguments: argparse.Namespace) -> int:
     with_gpus = arguments.command in ("status", "gpus")
     cluster = Cluster(config.clusters[name], rules=config.rules, read_only=arguments.read_only, watch_gpus=with_gpus)
     try:
-        cluster.read_once()
-        if with_gpus and cluster.view.nodes is not None:
-            cluster.wait_for_gpus(GPU_WAIT_S)
+        _read_all(cluster)
+        cluster.acknowledged.sync()  # what has ended by what was read now
         return _print_read(cluster, arguments.command, as_json=arguments.json)
     finally:
         cluster.stop()
+
+
+def _read_all(cluster: Cluster) -> None:
+    cluster.read_once()
+    if cluster.watches_gpus and cluster.view.nodes is not None:
+        cluster.wait_for_gpus(GPU_WAIT_S)
+
+
+def _ack(arguments: argparse.Namespace) -> int:
+    from cockpit.cluster import Cluster
+
+    if arguments.list == (arguments.key is not None):
+        print(f"cockpit: {'--list takes no KEY' if arguments.list else 'name the KEY of a problem'}", file=sys.stderr)
+        return USAGE
+    config, name = _load(arguments)
+    cluster = Cluster(config.clusters[name], rules=config.rules, read_only=arguments.read_only)
+    try:
+        if arguments.note is None:
+            cluster.acknowledged.sync()
+        else:
+            _read_all(cluster)  # how bad it is now is what it may not exceed
+        try:
+            if fault := cluster.acknowledged.fault():
+                raise FaultError(fault)
+            code = _acknowledge(cluster, arguments)
+        except FaultError as error:
+            print(f"cockpit: {error.fault.line()}", file=sys.stderr)
+            return USAGE if error.fault.kind is FaultKind.MISSING else REFUSED
+        if code == OK:
+            _print_acknowledged(cluster, as_json=arguments.json)
+        return code
+    finally:
+        cluster.stop()
+
+
+def _acknowledge(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    """Do what was asked; raises FaultError."""
+    if arguments.undo:
+        if arguments.key not in cluster.acknowledged.book():
+            why = "that is not acknowledged"
+            fault = Fault(FaultKind.MISSING, printable(arguments.key), why, "`cockpit ack --list` shows what is")
+            raise FaultError(fault)
+        cluster.take_back(arguments.key)
+    elif arguments.note is not None:
+        if cluster.view.nodes is None or cluster.view.queue is None:
+            return exit_code(cluster, "status")
+        cluster.acknowledge(arguments.key, arguments.note)
+    return OK
+
+
+def _print_acknowledged(cluster: Cluster, *, as_json: bool) -> None:
+    from cockpit import report
+
+    if as_json:
+        json.dump(report.acknowledged(cluster), sys.stdout, ensure_ascii=False, indent=1)
+        print()
+        return
+    from screens.print_table import acknowledged_lines
+
+    print("\n".join(acknowledged_lines(cluster)))
 
 
 def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
@@ -186,7 +259,7 @@ def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
 
 
 def exit_code(cluster: Cluster, command: str) -> int:
-    """3 when what was asked for could not be read at all; 1 when `status` found a problem; else 0."""
+    """3 when what was asked for could not be read at all; 1 when `status` found an open problem; else 0."""
     view = cluster.view
     missing = {"nodes": view.nodes is None, "gpus": view.nodes is None, "jobs": view.queue is None}
     if missing.get(command, view.nodes is None or view.queue is None):
@@ -194,7 +267,8 @@ def exit_code(cluster: Cluster, command: str) -> int:
             if state.error is not None:
                 print(f"cockpit: {state.error.line()}", file=sys.stderr)
         return UNREACHED
-    return WRONG if command == "status" and cluster.problems() else OK
+    is_open = any(problem.acknowledged is None for problem in cluster.problems())
+    return WRONG if command == "status" and is_open else OK
 
 
 def _demo(arguments: argparse.Namespace) -> int:

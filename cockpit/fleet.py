@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cockpit.config import Rules
 from cockpit.formats.kernel_log import KernelEvent
-from cockpit.gpu_models import GpuProcess, GpuSample, known
+from cockpit.gpu_models import DriverState, GpuProcess, GpuSample, known
 from cockpit.gpu_rules import Finding, findings
 from cockpit.models import Freshness, Health, Job, Node
 from cockpit.sources.gpus import FleetReading, NodeWatch
@@ -42,10 +42,27 @@ class GpuRow:
 
     @property
     def health(self) -> Health:
-        """The worst of its findings; UNKNOWN when nobody has read it."""
+        """The worst of its findings; UNKNOWN when nobody has read it, or its driver is silent just now."""
         if self.findings:
             return self.findings[0].health
+        if driver_silent(self):
+            return Health.UNKNOWN
         return Health.UNKNOWN if self.sample is None or self.sample.taken_at is None else Health.OK
+
+
+def driver_silent(row: GpuRow) -> bool:
+    """Whether its driver is overdue with an answer, by seconds only: what was read before may no longer be so."""
+    reading = row.watch.reading if row.watch else None
+    return reading is not None and reading.driver.state is DriverState.SILENT
+
+
+def driver_silent_s(row: GpuRow, steady: float) -> float | None:
+    """For how long; None while it answers, or when nobody knows since when."""
+    watch = row.watch
+    if not driver_silent(row) or watch is None or watch.reading is None or watch.seen_at is None:
+        return None
+    since = watch.reading.driver.since
+    return None if since is None else max(0.0, steady - watch.seen_at + watch.reading.taken_at - since)
 
 
 def gpu_freshness(row: GpuRow, steady: float) -> Freshness:

@@ -24,6 +24,7 @@ PROCESSES_S = 60.0
 LASTING_S = 60.0
 COOLER_C = 3.0
 
+_READABLE = (DriverState.OK, DriverState.SILENT, DriverState.SMI)
 _RANK = {health: rank for rank, health in enumerate(Health)}
 _Pick = Callable[[GpuRow, NodeReading], bool]
 
@@ -198,7 +199,7 @@ def _count(name: str, watch: NodeWatch, fleet: Fleet) -> Iterator[Problem]:
     """Fewer GPUs than Slurm was promised; of a GPU that is cut up, each MIG instance is one."""
     node, reading = fleet.nodes.get(name), watch.reading
     promised = node.gpus_total if node else None
-    if not promised or reading is None or reading.driver.state not in (DriverState.OK, DriverState.SMI):
+    if not promised or reading is None or reading.driver.state not in _READABLE:
         return
     sizes = [_instances(sample) for sample in reading.gpus]
     if any(size is None for size in sizes) or sum(size or 0 for size in sizes) >= promised:

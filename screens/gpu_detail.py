@@ -12,6 +12,7 @@ from cockpit.models import Freshness
 from cockpit.words import MISSING, mib, moment, plural, span
 from screens.graph import sparkline
 from screens.lines import Line, fact, facts, section
+from screens.unread import unread_lines
 from themes import state_token
 
 GRAPH_WIDTH = 60
@@ -49,11 +50,12 @@ def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
         lines += [[], fact("wrong", finding.title, state_token(finding.health))]
         lines += facts([("evidence", finding.evidence), ("next", finding.next_step)])
     lines += [[], section("who has it"), *_users(row)]
+    unread = unread_lines(row.watch.reading if row.watch else None)
     if row.sample is None:
-        return lines
+        return [*lines, *unread]
     lines += [[], section("the last ten minutes"), *_history(cluster, row)]
     lines += [*_peers(cluster, row), [], section("readings"), *_readings(row.sample)]
-    return [*lines, [], section("what it is"), *_identity(row.sample), *_events(cluster, row)]
+    return [*lines, [], section("what it is"), *_identity(row.sample), *_events(cluster, row), *unread]
 
 
 def _state(row: GpuRow, steady: float) -> str:

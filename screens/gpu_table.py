@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, worst_first
+from cockpit.fleet import GpuRow, driver_silent, driver_silent_s, gpu_age_s, gpu_freshness, worst_first
 from cockpit.gpu_models import DriverState, GpuSample, Missing, Value, known
 from cockpit.models import Freshness, Health
 from cockpit.words import MISSING, span
@@ -61,7 +61,7 @@ class GpuTable:
         }
 
     def _old(self, row: GpuRow) -> bool:
-        return gpu_freshness(row, self.steady()) is not Freshness.LIVE
+        return driver_silent(row) or gpu_freshness(row, self.steady()) is not Freshness.LIVE
 
     def _state(self, row: GpuRow) -> Cell:
         watch = row.watch
@@ -74,9 +74,12 @@ class GpuTable:
         words = " · ".join(finding.title for finding in row.findings)
         if row.sample.taken_at is None:
             return words or _driver(row) or "not read yet", STATE_TOKENS[row.health]
-        if self._old(row):
+        if gpu_freshness(row, self.steady()) is not Freshness.LIVE:
             age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
-            return f"{age} {_driver(row)} {words}".strip(), "stale"
+            return " ".join(part for part in (age, _driver(row), words) if part), "stale"
+        if driver_silent(row):
+            since = span(driver_silent_s(row, self.steady()))
+            return f"driver silent {since}" + (f" · {words}" if words else ""), STATE_TOKENS[row.health]
         if not words and _driver(row):
             return _driver(row), STATE_TOKENS[Health.UNKNOWN]
         return (words, STATE_TOKENS[row.health]) if words else ("in use" if row.allocated else "free", "")

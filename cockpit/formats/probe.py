@@ -32,6 +32,7 @@ _MAX_EVENTS = 200
 _NOT_LISTED = 28
 _STATES = {
     "starting": DriverState.STARTING,
+    "silent": DriverState.SILENT,
     "slow": DriverState.SLOW,
     "hung": DriverState.HUNG,
     "crashed": DriverState.CRASHED,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cockpit.config import Rules
 from cockpit.fleet import GpuRow
-from cockpit.gpu_models import Lack, Missing
-from cockpit.models import Job
+from cockpit.fleet_state import Fleet
+from cockpit.gpu_models import Driver, DriverState, Lack, Missing
+from cockpit.models import Health, Job
+from cockpit.node_problems import of_nodes
+from cockpit.sources.gpu_history import GpuHistory
+from cockpit.sources.gpus import FleetReading
 from screens.gpu_detail import peers_of
 from screens.gpu_table import GpuTable
 from screens.gpus_pane import METRICS, heat_rows
+from screens.unread import unread_lines, unread_words
 from tests.unit.test_fleet import rows, sample, watch
 
 STEADY = 1001.0
@@ -41,6 +47,36 @@ def test_what_nobody_has_read_is_not_called_well() -> None:
     assert state(unread[0]) == "not read yet"
     lost = rows(watch(sample(0, taken_at=None, lost=GONE)))[0]
     assert "lost" in state(lost).lower()
+
+
+def test_a_silent_driver_is_said_on_each_of_its_gpus_and_is_no_problem_yet() -> None:
+    late = replace(watch(sample(0), sample(1, lost=GONE)), seen_at=STEADY - 1.0)
+    assert late.reading is not None
+    reading = replace(late.reading, driver=Driver(DriverState.SILENT, since=late.reading.taken_at - 3.2))
+    well, lost = rows(replace(late, reading=reading))[:2]
+    assert state(well) == "driver silent 4s"
+    assert well.health is Health.UNKNOWN
+    assert state(lost).startswith("driver silent 4s · GPU")
+    assert lost.health is Health.CRITICAL
+    util = next(column for column in GpuTable(lambda: STEADY).columns() if column.id == "util")
+    assert util.cell(well) == ("97%", "stale")  # dim: nobody knows whether it is still so
+    fleet = FleetReading({late.node: replace(late, reading=reading)})
+    look = Fleet((well, lost), fleet, {}, GpuHistory(), Rules(), STEADY)
+    assert not [problem for problem in of_nodes(look) if problem.key.startswith("driver:")]
+
+
+def test_what_cannot_be_read_is_said_once_with_what_is_not_seen_for_it() -> None:
+    told = watch(sample(0))
+    assert told.reading is not None
+    assert unread_lines(told.reading) == unread_lines(None) == []
+    reading = replace(told.reading, not_read={"kernel log": "journal: not permitted", "processes": "no answer"})
+    text = "\n".join("".join(p if isinstance(p, str) else p[0] for p in line) for line in unread_lines(reading))
+    assert "kernel log   journal: not permitted" in text
+    assert "systemd-journal" in text
+    nodes = {name: replace(told, node=name, reading=reading) for name in ("p5-1", "p5-2")}
+    words = unread_words(FleetReading(nodes))
+    assert len(words) == 2
+    assert words[0].startswith("! kernel log of p5-[1-2] not read: journal: not permitted — Xids")
 
 
 def test_peers_are_the_others_whose_numbers_are_of_now() -> None:

@@ -105,7 +105,7 @@ class StuckNursery(Nursery):
 def test_a_child_that_cannot_die_is_never_joined_by_a_second() -> None:
     nursery = StuckNursery()
     question = Question(nursery, lambda: None, every_s=1.0, deadline_s=5.0)
-    driver = Driver(nursery, lambda: None, 1.0, 5.0, [0.1])
+    driver = Driver(nursery, lambda: None, 0.5, 1.0, 5.0, [0.1])
     driver.ask(0.0, b"f")
     for second in range(200):
         question.step(float(second))

@@ -4,7 +4,7 @@ import os
 
 from cockpit.probe.agent import nvml
 from cockpit.probe.agent.child import Nursery
-from cockpit.probe.agent.driver import HUNG, NONE, OK, Driver
+from cockpit.probe.agent.driver import HUNG, NONE, OK, SILENT, Driver
 from cockpit.probe.agent.inventory import Inventory, pci_gpus
 from cockpit.probe.agent.neuron import Neuron
 from cockpit.probe.agent.options import Options
@@ -27,6 +27,7 @@ class Accelerators:
         self.driver = Driver(
             nursery,
             lambda: nvml.serve(packed_pynvml),
+            options.seconds("driver_silent"),
             options.seconds("driver_slow"),
             options.seconds("driver_hung"),
             options.list("backoff"),
@@ -55,6 +56,11 @@ class Accelerators:
     def waiting(self) -> bool:
         """Whether an answer to this tick's question may still come."""
         return self.driver.waiting
+
+    @property
+    def fell_silent(self) -> bool:
+        """Whether NVML is overdue by now, which is not to wait for the next tick."""
+        return self.driver.state == SILENT
 
     def step(self, now: float) -> None:
         """Take in what has been answered."""
@@ -95,7 +101,7 @@ class Accelerators:
             why = self._neuron.why if self._neuron is not None and self._neuron.why else driver.why
             return [self._fallback, round(driver.since), why, None]
         why = "no NVIDIA driver" if driver.code == nvml.NO_LIBRARY else driver.why
-        return [driver.state, round(driver.since), why, driver.code]
+        return [driver.state, round(driver.since, 1), why, driver.code]
 
     def take(self) -> "dict[str, object]":
         """Sections that have not been told yet."""
