@@ -61,7 +61,7 @@ def status(cluster: Cluster) -> dict[str, Any]:
         else {"total": len(view.nodes), "by_state": joins.nodes_by_word(view.nodes)},
         "gpus": asdict(view.gpus),
         "jobs": None if view.queue is None else _job_counts(view),
-        "problems": [_problem(problem) for problem in cluster.problems()],
+        "problems": [problem_record(problem) for problem in cluster.problems()],
     }
 
 
@@ -77,7 +77,8 @@ def _job_counts(view: View) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
+def problem_record(problem: Problem) -> dict[str, Any]:
+    """Everything about one problem, JSON-ready."""
     told = problem.acknowledged
     return asdict(problem) | {
         "health": problem.health.value,
