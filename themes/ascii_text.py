@@ -43,18 +43,20 @@ def ascii_text(text: str, encoding: str = "utf-8") -> str:
     if text.isascii():
         return text
     text = text.replace(" …", "..").replace("°C", " C").translate(_TABLE)
+    return text if _has(encoding, text) else "".join(_encodable(sign, encoding) for sign in text)
+
+
+def _has(encoding: str, text: str) -> bool:
     try:
         text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return "".join(_encodable(sign, encoding) for sign in text)
-    return text
+    except UnicodeEncodeError:
+        return False
+    except LookupError:
+        return text.isascii()
+    return True
 
 
 def _encodable(sign: str, encoding: str) -> str:
     from rich.cells import cell_len
 
-    try:
-        sign.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return "?" * cell_len(sign)
-    return sign
+    return sign if _has(encoding, sign) else "?" * cell_len(sign)
