@@ -107,7 +107,7 @@ def test_every_sign_of_ours_has_a_stand_in_of_its_width() -> None:
 
 
 def bytes_of(argv: Sequence[str], *, env: Mapping[str, str], colours: str = "256") -> bytes:
-    """Everything that a program writes to a terminal: when it has drawn, after some keys, and until it ends by ctrl+q."""
+    """Everything that a program writes to a terminal: from its start, over some keys, to its end by ctrl+q."""
     with Terminal(argv, env=env, size=(120, 36), colours=colours) as terminal:
         assert terminal.wait(lambda text: "problems" in text and "48219" in text, 20)
         for key in (b"\t", b"j", b"z", b"/", b"5", b"\x11"):
