@@ -37,6 +37,7 @@ def nothing_yet(name: str, words: str) -> PaneSpec:
     """A panel for what this cluster has none of so far: no rows, and the words for why."""
     return PaneSpec(
         id=name,
+        kind=name,
         source=SourceKey(name),
         rows=lambda view: (),
         key=str,

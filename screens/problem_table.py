@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cockpit import report
 from cockpit.cluster import Cluster
-from cockpit.models import Freshness, Problem
+from cockpit.models import Freshness, Health, Problem
 from cockpit.sources.base import SourceKey
 from cockpit.words import plural, span
 from screens.grid_model import Cell, Column
@@ -34,9 +34,9 @@ class ProblemTable:
         """Every column, in order; the narrowest screen keeps whom it hits and what is wrong."""
         return (
             Column("problem", "problem", _subject, lambda p: p.subject, 10, 28),
-            Column("what", "what", lambda p: p.title, lambda p: p.title, 28, 90, cut=True),
+            Column("what", "what", _what, lambda p: p.title, 28, 90, cut=True),
             Column("since", "since", self._since, lambda p: p.since, 5, 7, "right", 2, live=True),
-            Column("next", "what to do", lambda p: (p.next_step, "dim"), None, 12, 120, drop=1, cut=True),
+            Column("next", "what to do", _next, None, 12, 120, drop=1, cut=True),
         )
 
     def fields(self) -> Mapping[str, Callable[[Problem], str]]:
@@ -46,7 +46,7 @@ class ProblemTable:
             "what": lambda p: p.title,
             "next": lambda p: p.next_step,
             "evidence": lambda p: p.evidence,
-            "state": lambda p: f"{WORDS[p.health]} {p.health.value}",
+            "state": lambda p: f"{WORDS[p.health]} {p.health.value}{' acknowledged' if p.acknowledged else ''}",
         }
 
     def _since(self, problem: Problem) -> Cell:
@@ -54,7 +54,21 @@ class ProblemTable:
 
 
 def _subject(problem: Problem) -> Cell:
-    return problem.subject, STATE_TOKENS[problem.health]
+    return problem.subject, "dim" if problem.acknowledged else STATE_TOKENS[problem.health]
+
+
+def _what(problem: Problem) -> Cell:
+    return problem.title, "dim" if problem.acknowledged else ""
+
+
+def _next(problem: Problem) -> Cell:
+    told = problem.acknowledged
+    return f"{told.who} knows: {told.note}" if told else problem.next_step, "dim"
+
+
+def health(problem: Problem) -> Health:
+    """What deserves a look: one that somebody knows of does not, so it has no sign and `!` hides it."""
+    return Health.OK if problem.acknowledged else problem.health
 
 
 def problem_spec(cluster: Cluster) -> PaneSpec:
@@ -62,10 +76,11 @@ def problem_spec(cluster: Cluster) -> PaneSpec:
     table = ProblemTable(cluster.clock.now)
     return PaneSpec(
         id="problems",
+        kind="problem",
         source=PROBLEMS,
         rows=lambda view: cluster.problems(),
         key=lambda problem: problem.key,
-        health=lambda problem: problem.health,
+        health=health,
         columns=table.columns(),
         fields=table.fields(),
         record=report.problem_record,

@@ -17,13 +17,14 @@ from textual.widgets import Static
 
 import themes
 from cockpit.app import CockpitApp
+from cockpit.clusters import Clusters
 from screens.last_steps import AsciiSigns
 from tests.bench.terminal import Terminal
-from tests.screens.fleets import read_gpus
 from tests.screens.helpers import screen_text
 from tests.screens.overview_app import OverviewApp
 from tests.screens.test_tmux import Tmux
 from tests.still import still_cluster
+from tests.still_gpus import busy_fleet, tell
 from themes.ascii_text import ascii_text
 
 LOOKS = [sys.executable, "-m", "tests.screens.overview_app"]
@@ -40,12 +41,12 @@ class AsciiCockpit(CockpitApp):
 
 async def test_every_pane_detail_and_toast_is_ascii() -> None:
     cluster, head, _ = still_cluster()
-    cluster.start = lambda: None  # type: ignore[method-assign]
+    cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
     for place, job in enumerate(head.sim.jobs.values()):
         job.ask = replace(job.ask, name=f"job-{place}", comment="")
     cluster.read_once()
-    read_gpus(cluster, p5_2={"temp_c": 93.0})
-    app = AsciiCockpit(cluster)
+    tell(cluster, busy_fleet(cluster))
+    app = AsciiCockpit(Clusters.only(cluster))
     app.ascii_only = True
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         for keys in (
@@ -69,7 +70,7 @@ async def test_the_overview_is_ascii_when_the_look_says_so() -> None:
         await pilot.pause()
         assert screen_text(app).isascii()
         cluster.read_once()
-        read_gpus(cluster, p5_2={"temp_c": 93.0})
+        tell(cluster, busy_fleet(cluster))
         app.overview.show_view(cluster)
         await pilot.pause()
         await pilot.press("slash", "q")

@@ -13,18 +13,18 @@ from textual.geometry import Region
 import themes
 from cockpit.cluster import Cluster
 from cockpit.hosts.base import Completed
-from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.models import Acknowledgement, Fault, FaultError, FaultKind
 from screens.overview_panels import columns_for, compact, problem_lines
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
 from screens.problem_table import problem_spec
-from tests.screens.fleets import read_gpus
 from tests.screens.golden import assert_golden
 from tests.screens.helpers import screen_lines, screen_text
 from tests.screens.overview_app import OverviewApp
 from tests.screens.test_app import HOSTILE
 from tests.still import StillClock, StillHost, still_cluster
+from tests.still_gpus import busy_fleet, tell
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 
@@ -79,7 +79,7 @@ async def overview(
     if read:
         cluster.read_once()
         if gpus:
-            read_gpus(cluster, p5_2={"temp_c": 93.0})
+            tell(cluster, busy_fleet(cluster))
     app = OverviewApp(cluster)
     async with app.run_test(size=size, notifications=True) as pilot:
         running = Pilot(app, pilot, head, clock)
@@ -295,6 +295,17 @@ async def test_problems_take_two_fifths_at_most_and_scroll() -> None:
         assert pilot.table("problems").spec.copied(["p39"]).startswith("node-39: down")
 
 
+async def test_a_problem_that_somebody_knows_of_is_quiet() -> None:
+    async with overview((120, 40), gpus=False) as pilot:
+        known = replace(pilot.cluster.problems()[-1], acknowledged=Acknowledgement("ticket 7", "maria", 0.0))
+        pilot.cluster.view = replace(pilot.cluster.view, problems=(*pilot.cluster.problems()[:-1], known))
+        await pilot.show()
+        line = next(line for line in pilot.lines() if "maria knows: ticket 7" in line)
+        assert line.startswith("   gpu-st-p5-6")  # without a sign
+        await pilot.press("exclamation_mark")
+        assert "ticket 7" not in pilot.text()
+
+
 async def test_hostile_text_stays_text() -> None:
     async with overview((160, 48), gpus=False) as pilot:
         for job, name in zip(list(pilot.head.sim.jobs.values()), HOSTILE, strict=False):
@@ -317,7 +328,7 @@ async def test_hostile_text_stays_text() -> None:
 async def test_a_thousand_nodes_fit() -> None:
     async with overview(nodes=1024) as pilot:
         assert "nodes 1,024" in pilot.text()
-        assert "GPU · ▲ 1" in pilot.text()
+        assert "✖ 1 · ▲ 2" in pilot.text()
         await pilot.press("tab", "tab", "j", "enter", "z", "z")
         assert pilot.app.is_running
 
