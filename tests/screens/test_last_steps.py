@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -107,14 +107,20 @@ def test_every_sign_of_ours_has_a_stand_in_of_its_width() -> None:
     assert ascii_text("plain [/] text") == "plain [/] text"
 
 
+def contains(words: str, text: str) -> bool:
+    return words in text
+
+
 def bytes_of(argv: Sequence[str], *, env: Mapping[str, str], colours: str = "256") -> bytes:
     """Everything that a program writes to a terminal: from its start, over some keys, to its end by ctrl+q."""
     with Terminal(argv, env=env, size=(120, 36), colours=colours) as terminal:
         assert terminal.wait(lambda text: "problems" in text and "48219" in text, 20)
-        for key in (b"\t", b"j", b"z", b"/", b"5", b"\x11"):
+        for keys, words in ((b"\tj/", "field:value"), (b"5", 'filter "5"')):
             before = len(terminal.chunks)
-            terminal.press(key)
-            terminal.wait_chunk(before, time.monotonic() + 2)
+            for key in keys:
+                terminal.press(bytes([key]))
+            assert terminal.wait(partial(contains, words), 10, before), words
+        terminal.press(b"\x11")
         assert terminal.wait_end(10)
         return b"".join(chunk for _, chunk in terminal.chunks)
 
