@@ -10,9 +10,7 @@ import sys
 from contextlib import suppress
 from typing import ClassVar
 
-from rich.console import Console
 from textual import events
-from textual.app import App
 from textual.binding import BindingType
 
 import themes
@@ -21,12 +19,13 @@ from cockpit.config import Config, ConfigError
 from screens import outlet
 from screens.cockpit_screen import CockpitScreen
 from screens.keys import bindings
+from screens.last_steps import LookApp
 from screens.lineup import LineupScreen
 
 TERMINAL_TICK_S = 1.0
 
 
-class CockpitApp(App[int]):
+class CockpitApp(LookApp[int]):
     """The cockpit over the clusters of a config. It waits for nothing on its way out."""
 
     TITLE = "cockpit"
@@ -34,16 +33,11 @@ class CockpitApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings("always")
 
-    def __init__(self, clusters: Clusters, *, seconds: float | None = None) -> None:
-        theme = themes.choose(_colours(), no_color="NO_COLOR" in os.environ)
-        super().__init__(ansi_color=theme == themes.ANSI)
+    def __init__(self, clusters: Clusters, *, look: themes.Look | None = None, seconds: float | None = None) -> None:
+        super().__init__(look)
         self.animation_level = "none"  # a page down would cost 24 times the bytes
         self.clusters = clusters
-        self.ascii_only = "utf" not in (getattr(sys.__stdout__, "encoding", "") or "utf").lower()
         self._seconds = seconds
-        for name in themes.THEMES:
-            self.register_theme(themes.theme(name))
-        self.theme = theme
 
     def get_default_screen(self) -> CockpitScreen:
         """The screen of the cluster that opens first."""
@@ -120,13 +114,7 @@ class CockpitApp(App[int]):
         outlet.tell(self, "q leaves the cockpit")
 
 
-def _colours() -> int | None:
-    """How many colours the terminal has by its environment, None when that is not told."""
-    system = Console().color_system
-    return {"standard": 16, "256": 256, "truecolor": 2**24}.get(system or "")
-
-
-def run_app(config: Config, first: str, *, read_only: bool, seconds: float | None = None) -> int:
+def run_app(config: Config, first: str, *, read_only: bool, look: themes.Look, seconds: float | None = None) -> int:
     """Run the cockpit on the cluster `first` until the user leaves; returns the exit code.
 
     Raises ConfigError without a terminal.
@@ -136,7 +124,7 @@ def run_app(config: Config, first: str, *, read_only: bool, seconds: float | Non
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     sys.setswitchinterval(0.001)  # the default lets a key wait 5 ms for each thread that reads an answer
     clusters = Clusters.of_config(config, first, read_only=read_only)
-    app = CockpitApp(clusters, seconds=seconds)
+    app = CockpitApp(clusters, look=look, seconds=seconds)
     try:
         app.run()
     finally:

@@ -23,6 +23,7 @@ from cockpit.text import printable
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
+    from themes import Look
 
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
@@ -64,6 +65,7 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cockpit", description="A cockpit for GPU clusters on AWS.")
     _common(parser, {"config": None, "cluster": None, "read_only": False})
+    _look_options(parser, theme=None, ascii=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     parser.set_defaults(run=_open)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
     demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
+    _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
     return parser
 
@@ -121,6 +124,19 @@ def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> Non
         default=defaults["read_only"],
         help="refuse every change, whatever the config says",
     )
+
+
+def _look_options(parser: argparse.ArgumentParser, **defaults: Any) -> None:
+    """How the screen is drawn, before or after `demo`; without them as the config says."""
+    parser.add_argument("--theme", metavar="NAME", default=defaults["theme"], help="a theme of ours or of your own")
+    parser.add_argument("--ascii", action="store_true", default=defaults["ascii"], help="ASCII characters only")
+
+
+def _look(arguments: argparse.Namespace, config: Config) -> Look:
+    """How to draw: the options go before the config. Raises ConfigError for an unknown or a broken theme."""
+    from themes import choose_look
+
+    return choose_look(arguments.theme or config.theme, ascii=arguments.ascii or config.ascii)
 
 
 def _node_count(word: str) -> int:
@@ -168,7 +184,7 @@ def _open(arguments: argparse.Namespace) -> int:
     from cockpit.app import run_app
 
     config, name = _load(arguments)
-    return run_app(config, name, read_only=arguments.read_only)
+    return run_app(config, name, read_only=arguments.read_only, look=_look(arguments, config))
 
 
 def _read(arguments: argparse.Namespace) -> int:
@@ -287,7 +303,8 @@ def _demo(arguments: argparse.Namespace) -> int:
         gc.disable()
         from cockpit.app import run_app
 
-        return run_app(config, name, read_only=arguments.read_only, seconds=arguments.seconds)
+        look = _look(arguments, config)
+        return run_app(config, name, read_only=arguments.read_only, look=look, seconds=arguments.seconds)
     finally:
         demo.stop()
 

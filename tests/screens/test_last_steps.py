@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 from rich.color import Color
-from textual.filter import LineFilter
 from textual.widgets import Static
 
 import themes
 from cockpit.app import CockpitApp
 from cockpit.clusters import Clusters
-from screens.last_steps import AsciiSigns
 from tests.bench.terminal import Terminal
 from tests.screens.helpers import screen_text
 from tests.screens.overview_app import OverviewApp
@@ -30,15 +28,6 @@ from themes.ascii_text import ascii_text
 LOOKS = [sys.executable, "-m", "tests.screens.overview_app"]
 
 
-class AsciiCockpit(CockpitApp):
-    """The cockpit with the last step that it takes on a terminal without Unicode."""
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        return [*super().get_line_filters(), self.signs]
-
-    signs = AsciiSigns("utf-8")
-
-
 async def test_every_pane_detail_and_toast_is_ascii() -> None:
     cluster, head, _ = still_cluster()
     cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
@@ -46,8 +35,7 @@ async def test_every_pane_detail_and_toast_is_ascii() -> None:
         job.ask = replace(job.ask, name=f"job-{place}", comment="")
     cluster.read_once()
     tell(cluster, busy_fleet(cluster))
-    app = AsciiCockpit(Clusters.only(cluster))
-    app.ascii_only = True
+    app = CockpitApp(Clusters.only(cluster), look=themes.Look(ascii=True))
     async with app.run_test(size=(160, 48), notifications=True) as pilot:
         for keys in (
             ("2",), ("w",), ("space", "v"), ("enter",), ("escape", "slash"), ("x", "escape"), ("4",), ("w", "l"),

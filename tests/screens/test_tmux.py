@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -74,3 +75,23 @@ def test_the_demo_at_80x24_in_256_colours(tmux: Tmux) -> None:
     tmux.wait(lambda text: "kenji" in text)
     tmux.run("send-keys", "q")
     tmux.wait(lambda text: "ended 0" in text)
+
+
+def test_the_theme_and_the_signs_that_are_asked_for(tmux: Tmux) -> None:
+    tmux.start(f"{sys.executable} -m cockpit --theme cockpit-contrast demo --ascii", (80, 24))
+    text = tmux.wait(lambda text: "gpu-st-p5-8" in text and "* queue" in text)
+    assert text.isascii() or "训练" in text  # only a job's own name
+    assert "x gpu-st-p5-8: down" in text
+    assert "\x1b[38;5;209m" in tmux.text(colours=True)
+
+
+def test_no_color_in_the_whole_cockpit(tmux: Tmux) -> None:
+    tmux.start(f"env NO_COLOR=1 {sys.executable} -m cockpit demo", (80, 24))
+    tmux.wait(lambda text: "gpu-st-p5-8" in text and "● queue" in text)
+    assert not re.findall(r"\x1b\[[0-9;]*\b(?:[349][0-79]|10[0-7]|38|48)\b[0-9;]*m", tmux.text(colours=True))
+
+
+def test_an_unknown_theme_is_told_before_anything_is_drawn(tmux: Tmux) -> None:
+    tmux.start(f"{sys.executable} -m cockpit demo --theme nonsense", (80, 24))
+    text = tmux.wait(lambda text: "ended 2" in text)
+    assert "no theme named 'nonsense'; known: auto, cockpit-dark" in text
