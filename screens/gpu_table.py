@@ -82,7 +82,7 @@ class GpuTable:
             return f"driver silent {since}" + (f" · {words}" if words else ""), STATE_TOKENS[row.health]
         if not words and _driver(row):
             return _driver(row), STATE_TOKENS[Health.UNKNOWN]
-        return (words, STATE_TOKENS[row.health]) if words else ("in use" if row.allocated else "free", "")
+        return (words, STATE_TOKENS[row.health]) if words else (_use(row), "")
 
     def _value(self, name: str, form: str) -> Callable[[GpuRow], Cell]:
         def cell(row: GpuRow) -> Cell:
@@ -111,6 +111,12 @@ class GpuTable:
         if row.sample is None:
             return MISSING
         return f"gen{shown(row.sample.pcie_gen, '{:.0f}')} x{shown(row.sample.pcie_width, '{:.0f}')}"
+
+
+def _use(row: GpuRow) -> str:
+    if row.allocated is None:  # Slurm does not tell by index
+        return "in use" if row.job or row.processes else "use not known"
+    return "in use" if row.allocated else "free"
 
 
 def _driver(row: GpuRow) -> str:
