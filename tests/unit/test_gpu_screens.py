@@ -12,10 +12,12 @@ from cockpit.models import Health, Job
 from cockpit.node_problems import of_nodes
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import FleetReading
-from screens.gpu_detail import peers_of
+from screens.gpu_detail import find_gpu, gpu_lines, peers_of
 from screens.gpu_table import GpuTable
 from screens.gpus_pane import METRICS, heat_rows
 from screens.unread import unread_lines, unread_words
+from tests.still import still_cluster
+from tests.still_gpus import busy_fleet, remember, tell
 from tests.unit.test_fleet import rows, sample, watch
 
 STEADY = 1001.0
@@ -77,6 +79,25 @@ def test_what_cannot_be_read_is_said_once_with_what_is_not_seen_for_it() -> None
     words = unread_words(FleetReading(nodes))
     assert len(words) == 2
     assert words[0].startswith("! kernel log of p5-[1-2] not read: journal: not permitted — Xids")
+
+
+def test_a_graph_tells_when_and_a_gap_in_it_is_no_zero() -> None:
+    cluster, _, _ = still_cluster()
+    cluster.read_once()
+    fleet = busy_fleet(cluster)
+    remember(cluster, fleet)
+    tell(cluster, fleet)
+    row = find_gpu(cluster, "gpu-st-p5-2/5")  # lost five minutes ago
+    assert row is not None
+    shown = ["".join(p if isinstance(p, str) else p[0] for p in line) for line in gpu_lines(cluster, row)]
+    top = next(place for place, line in enumerate(shown) if line.startswith("  util "))
+    graph, times, temperature = shown[top : top + 4], shown[top + 4], shown[top + 5]
+    assert graph[0].index("┤") == graph[3].index("┤") == temperature.index("▅") - 1 == 14
+    assert times.split() == ["-10m", "-5m", "now"]
+    assert graph[3][15:].rstrip("·") == "█" * 25
+    assert graph[3].endswith("·" * 25)
+    assert temperature[15:65] == "▅" * 25 + " " * 25
+    assert max(map(len, shown[top : top + 7])) <= 77  # an 80-column screen breaks none of them
 
 
 def test_peers_are_the_others_whose_numbers_are_of_now() -> None:
