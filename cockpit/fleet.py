@@ -148,8 +148,8 @@ def _by_minor(node: Node, reading: NodeReading, held: tuple[Job, ...]) -> bool:
     one job at most, and by each job no more than it has. (A job that leaves its own GPU idle for another one looks
     the same; where devices are kept apart by cgroups it cannot do that.)
     """
-    if node.gpu_indices is None:
-        return True
+    if node.gpu_indices is None or len(node.gpu_indices) in (0, node.gpus_total):
+        return True  # none is told, or there is nothing to tell apart
     ids = {job.job_id: -(-job.gpus // max(1, job.node_count or 1)) if job.gpus else None for job in held}
     jobs: dict[int, set[int]] = {}
     for place, sample in enumerate(reading.gpus):
