@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from cockpit.cluster import Cluster
-from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
+from cockpit.fleet import GpuRow, driver_silent, gpu_age_s, gpu_freshness
 from cockpit.gpu_models import GpuProcess, GpuSample, Missing, Value, known
 from cockpit.models import Freshness
 from cockpit.sources.gpu_history import SPAN_S, STEP_S
 from cockpit.words import MISSING, mib, moment, plural, span
+from screens.gpu_table import driver_words, silent_words
 from screens.graph import graph_lines, sparkline
 from screens.lines import LABEL_WIDTH, Line, fact, facts, section
 from screens.unread import unread_lines
@@ -53,7 +54,9 @@ def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
     if row.sample is None:
         return [*lines, *unread]
     lines += [[], section("the last ten minutes"), *_history(cluster, row)]
-    lines += [*_peers(cluster, row), [], section("readings"), *_readings(row.sample)]
+    live = gpu_freshness(row, steady) in (Freshness.LIVE, Freshness.NEVER)
+    readings = "readings" if live else f"readings of {span(gpu_age_s(row, steady))} ago"
+    lines += [*_peers(cluster, row), [], section(readings), *_readings(row.sample)]
     return [*lines, [], section("what it is"), *_identity(row.sample), *_events(cluster, row), *unread]
 
 
@@ -70,7 +73,9 @@ def _state(row: GpuRow, steady: float) -> str:
         return f"{wrong or unread} · {_USE[row.allocated]}{why}"
     freshness = gpu_freshness(row, steady)
     age = "" if freshness is Freshness.LIVE else f"{freshness.value}, read {span(gpu_age_s(row, steady))} ago · "
-    return f"{age}{wrong or 'well'} · {_USE[row.allocated]}{why}"
+    driver = silent_words(row, steady) if driver_silent(row) else driver_words(row)
+    said = " · ".join(part for part in (driver, wrong) if part)
+    return f"{age}{said or 'well'} · {_USE[row.allocated]}{why}"
 
 
 def _users(row: GpuRow) -> list[Line]:
@@ -138,9 +143,10 @@ def _known(values: Iterable[float | None]) -> list[float]:
 
 def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
     """The other GPUs of the job: where this one stands among them."""
-    if row.job is None:
-        return []
-    peers = peers_of(row, cluster.view.gpu_rows, cluster.clock.steady())
+    steady = cluster.clock.steady()
+    if row.job is None or gpu_freshness(row, steady) is not Freshness.LIVE:
+        return []  # its own numbers are of another time than theirs
+    peers = peers_of(row, cluster.view.gpu_rows, steady)
     if not peers:
         return []
     lines: list[Line] = [[], section(f"against its {plural(len(peers), 'peer')} of job {row.job.label}")]
