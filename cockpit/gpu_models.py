@@ -231,6 +231,7 @@ class NodeReading:
     driver: Driver = Driver(DriverState.UNKNOWN)
     gpus: tuple[GpuSample, ...] = ()
     pci_gpus: tuple[str, ...] = ()  # NVIDIA GPUs as the kernel sees them on the bus
+    hidden_gpus: tuple[int, ...] = ()  # N of each /dev/nvidiaN that the probe's login or cgroup may not open
     processes: tuple[GpuProcess, ...] = ()
     processes_at: float | None = None  # when they were last asked for; None: never
     mounts: tuple[MountReading, ...] = ()

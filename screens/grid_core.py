@@ -127,11 +127,6 @@ class GridCore(Drawn, Generic[R]):
         return self._sort, self._descending
 
     @property
-    def recipe(self) -> Recipe[R]:
-        """Filter and order as they are now; `recipe.prepare(rows)` may run on any thread."""
-        return self._recipe
-
-    @property
     def busy(self) -> bool:
         """True while a thread filters and sorts."""
         return self._working
@@ -150,16 +145,6 @@ class GridCore(Drawn, Generic[R]):
             self._joined = joined
             self._recipe = self._new_recipe()
         self._submit(home=False)
-
-    def show_prepared(self, prepared: Prepared[R], *, stale: str | None = None) -> None:
-        """Show rows that `recipe.prepare` made on a thread; made again if the recipe has changed since."""
-        self._stale = stale
-        self._rows = prepared.rows
-        if prepared.recipe != self._recipe:
-            self._submit(home=False)
-            return
-        self._turn += 1
-        self._adopt(prepared, home=False)
 
     def tick(self) -> None:
         """Draw the rows on screen again where a column is `live`, as when the clock has moved on."""

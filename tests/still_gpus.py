@@ -128,6 +128,11 @@ def remember(cluster: Cluster, fleet: FleetReading, *, minutes: float = 10.0) ->
                 replace(one, taken_at=at, util_pct=_waved(one.util_pct, wave), power_w=_waved(one.power_w, wave))
                 for one in watch.reading.gpus
             ]
+            # Until it was lost it was well; from then on it tells nothing.
+            past = [
+                replace(one, lost=None if at <= (now.taken_at or 0.0) else now.lost)
+                for one, now in zip(past, watch.reading.gpus, strict=True)
+            ]
             cluster.streams.history.add(watch.node, replace(watch.reading, taken_at=at, gpus=tuple(past)))
 
 

@@ -14,6 +14,7 @@ What comes back: one JSON object a line; `k` tells the kind.
 `k: h`, hello: first, and again whenever something in it changes
     v protocol · t wall time · rev revision of the GPU list · iv interval in s · host · kernel · boot (id) · booted
     (wall time) · cpus · py · drv {driver, nvml, cuda} · pci [bus ids of NVIDIA GPUs as the kernel sees them] ·
+    hid [N of each /dev/nvidiaN that the probe's login or cgroup may not open] ·
     efa [[name, GID, [counter, ...]], ...] · log (where kernel messages come from: journal, kmsg, dmesg, "") ·
     no {what: why it cannot be read} · gpus [{i index, minor, uuid, pci, name, serial, mig, err,
     max [memory MiB, SM MHz, PCIe generation, PCIe width], inst [[gi, ci, uuid, name, MiB], ...]}, ...]

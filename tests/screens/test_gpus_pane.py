@@ -86,3 +86,10 @@ async def test_hostile_names_are_shown_and_never_obeyed(text: str) -> None:
             assert not CONTROL & set(shown), keys
             assert max(map(cell_len, pilot.lines())) <= 120
         assert pilot.app.is_running
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_golden_of_the_details_of_a_gpu(size: tuple[int, int]) -> None:
+    async with gpus(size) as (pilot, _):
+        await pilot.press("t", "enter")
+        assert_golden(f"detail-gpu-{size[0]}x{size[1]}", pilot.text())

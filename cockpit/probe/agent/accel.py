@@ -5,7 +5,7 @@ import os
 from cockpit.probe.agent import nvml
 from cockpit.probe.agent.child import Nursery
 from cockpit.probe.agent.driver import HUNG, NONE, OK, SILENT, Driver
-from cockpit.probe.agent.inventory import Inventory, pci_gpus
+from cockpit.probe.agent.inventory import Inventory, hidden_gpus, pci_gpus
 from cockpit.probe.agent.neuron import Neuron
 from cockpit.probe.agent.options import Options
 from cockpit.probe.agent.procs import Processes
@@ -23,6 +23,7 @@ class Accelerators:
         self.versions: dict[str, object] = {}
         self.processes = Processes(nursery, options.text("proc"), options.seconds("timeout"))
         self.pci = self._see(options.text("sys"))
+        self.hidden = self._hidden(options.text("dev"))
         self._nursery, self._options = nursery, options
         self.driver = Driver(
             nursery,
@@ -43,6 +44,13 @@ class Accelerators:
     def _see(sysfs: str) -> "list[str]":
         try:
             return pci_gpus(sysfs, os.listdir(f"{sysfs}/bus/pci/devices"))
+        except OSError:
+            return []
+
+    @staticmethod
+    def _hidden(dev: str) -> "list[int]":
+        try:
+            return hidden_gpus(dev, os.listdir(dev))
         except OSError:
             return []
 

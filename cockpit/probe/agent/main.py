@@ -83,6 +83,7 @@ class Probe:
             "drv": accel.versions,
             "gpus": accel.inventory.entries,
             "pci": accel.pci,
+            "hid": accel.hidden,
             "efa": self._efa.devices,
             "log": self._log.source,
             "no": dict(self._missing()),

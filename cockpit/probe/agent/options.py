@@ -15,6 +15,7 @@ DEFAULTS = {
     "heartbeat": "15",
     "proc": "/proc",
     "sys": "/sys",
+    "dev": "/dev",
     "kmsg": "/dev/kmsg",
     "mount_check": "",
     "nvidia_smi": "nvidia-smi",
