@@ -78,9 +78,8 @@ class GpuTable:
             age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
             return " ".join(part for part in (age, driver_words(row), words) if part), "stale"
         if driver_silent(row):
-            return " · ".join(part for part in (silent_words(row, self.steady()), words) if part), STATE_TOKENS[
-                row.health
-            ]
+            told = (silent_words(row, self.steady()), words)
+            return " · ".join(part for part in told if part), STATE_TOKENS[row.health]
         if not words and driver_words(row):
             return driver_words(row), STATE_TOKENS[Health.UNKNOWN]
         return (words, STATE_TOKENS[row.health]) if words else (_use(row), "")
