@@ -17,16 +17,19 @@ from cockpit.cluster import Cluster
 from screens import chrome, grid_messages, heatmap_messages, outlet
 from screens.detail import DetailView
 from screens.filter_bar import FilterBar
-from screens.gpus_pane import GpusPane, make_pane
+from screens.gpus_pane import GpusPane
 from screens.grid import Grid
 from screens.help import HelpScreen
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
 from screens.text_messages import CopyText, FollowLink
 from screens.trail import Place, Trail
+
+Pane = TablePane | GpusPane | OverviewPane
 
 CHROME_TICK_S = 1.0
 CLOCK_WIDTH = 16
@@ -48,7 +51,7 @@ class CockpitScreen(Screen[None]):
         super().__init__()
         self.cluster, self.clock = cluster, cluster.clock
         self._specs = {spec.id: spec for spec in pane_specs(cluster)}
-        self.trail = Trail(Place("pane-nodes"))
+        self.trail = Trail(Place("pane-overview"))
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -56,11 +59,17 @@ class CockpitScreen(Screen[None]):
             yield chrome.ClockLine(self.clock, id="clock")
         yield chrome.Line(id="sources")
         yield chrome.Line(id="trouble")
-        with ContentSwitcher(initial="pane-nodes", id="panes"):
-            yield make_pane(self._specs["nodes"])
+        with ContentSwitcher(initial=self.trail.here.view, id="panes"):
+            yield self._make_pane(self.trail.here.view)
             yield DetailView(self.cluster)
         yield FilterBar()
         yield chrome.Line(id="keys")
+
+    def _make_pane(self, view: str) -> Pane:
+        name = view.removeprefix("pane-")
+        if name == "overview":
+            return OverviewPane(self.cluster)
+        return GpusPane(self._specs[name]) if name == "gpus" else TablePane(self._specs[name])
 
     def on_mount(self) -> None:
         """Say what is known before anything is read, and start reading once that is painted."""
@@ -80,10 +89,10 @@ class CockpitScreen(Screen[None]):
     # What is in front.
 
     @property
-    def front(self) -> TablePane | GpusPane:
+    def front(self) -> Pane:
         """The pane in front, or the one that the way to what is in front began at."""
         found = self.query_one(f"#{self.trail.pane.view}")
-        assert isinstance(found, TablePane | GpusPane)
+        assert isinstance(found, TablePane | GpusPane | OverviewPane)
         return found
 
     @property
@@ -131,9 +140,9 @@ class CockpitScreen(Screen[None]):
         width = self.size.width
         self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster, width - CLOCK_WIDTH))
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self.app))
-        trouble = self.query_one("#trouble", chrome.Line)
-        trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self.app))
-        trouble.display = bool(problems)
+        trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
+        trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app))
+        trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
         self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *self.scopes()))
 
     def scopes(self) -> tuple[str, ...]:
@@ -142,7 +151,7 @@ class CockpitScreen(Screen[None]):
             return ("filter",)
         if self.in_detail:
             return ("text",)
-        return ("grid", "gpus") if isinstance(self.front, GpusPane) else ("grid",)
+        return self.front.scopes
 
     # The way.
 
@@ -155,7 +164,7 @@ class CockpitScreen(Screen[None]):
         """Show where the trail has led."""
         place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
         if not switcher.query(f"#{place.view}"):
-            await switcher.add_content(make_pane(self._specs[place.view.removeprefix("pane-")]))
+            await switcher.add_content(self._make_pane(place.view))
         if place.subject is not None:
             self.query_one(DetailView).open(place.subject)
         switcher.current = place.view

@@ -103,6 +103,7 @@ def _cell(row: GpuRow, metric: Metric, current: bool) -> HeatCell:
 class GpusPane(Vertical):
     """Both widgets follow the same view; tab goes from one to the other."""
 
+    scopes = ("grid", "gpus")
     BINDINGS: ClassVar[list[BindingType]] = bindings("gpus")
     DEFAULT_CSS = """
     GpusPane.-no-heat > Heatmap { display: none; }
@@ -153,7 +154,3 @@ class GpusPane(Vertical):
         """Hide the heatmap, or show it again."""
         self.toggle_class("-no-heat")
 
-
-def make_pane(spec: PaneSpec) -> TablePane | GpusPane:
-    """The widget of a pane."""
-    return GpusPane(spec) if spec.id == "gpus" else TablePane(spec)

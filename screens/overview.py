@@ -41,6 +41,7 @@ class OverviewPane(Vertical):
     `nccl` is the pane of the NCCL tests, None while there is none.
     """
 
+    scopes = ("grid", "overview")
     DEFAULT_CSS = """
     OverviewPane > #overview-problems { height: auto; }
     OverviewPane > #overview-calm { display: none; padding: 0 2; }

@@ -16,6 +16,8 @@ from screens.pane_spec import PaneSpec
 class TablePane(Grid[Any]):
     """The grid of a PaneSpec; it shows the view it was last given and tells the age of what it shows."""
 
+    scopes: tuple[str, ...] = ("grid",)  # of the key table; whoever holds this one may have more
+
     def __init__(self, spec: PaneSpec, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(
             spec.columns,
