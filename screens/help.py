@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from screens.filter_bar import FilterBar
-from screens.help_lines import help_lines
+from screens.help_lines import LEGENDS, help_lines
 from screens.keymap import DEFAULT, Keymap
 from screens.text_view import TextView
 from themes.glyphs import signs
@@ -28,7 +28,7 @@ class HelpScreen(ModalScreen[None]):
         disabled: Mapping[str, str] | None = None,
         *,
         fields: Iterable[str] = (),
-        legend: Iterable[tuple[str, str]] = (),
+        legend: Iterable[tuple[str, str]] = (*LEGENDS["queue"], *LEGENDS["gpus"]),
     ) -> None:
         super().__init__()
         self._scopes, self._keymap, self._disabled = scopes, keymap, disabled

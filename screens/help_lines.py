@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 from cockpit.models import Health
 from screens.key_table import SCOPES, Key
@@ -31,6 +32,14 @@ _WORDS = (
     ("stale, lost", "old data, with their age: nothing newer has come"),
 )
 
+# What a pane has of its own; by the id of the pane.
+LEGENDS: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
+    {
+        "queue": (("R 4  PD 20", "a whole array on one line: how many of its tasks are in each state"),),
+        "gpus": (("heatmap", "a cell is a GPU: height and colour are its value, a sign is its state"),),
+    }
+)
+
 
 def help_lines(
     scopes: Sequence[str],
@@ -43,7 +52,7 @@ def help_lines(
 ) -> list[Line]:
     """Every key of these scopes and of everywhere; those in `disabled` (id -> reason) are dimmed, with the reason.
 
-    `fields` are what a filter of the pane in front can name, `legend` is its own words and what they mean.
+    `fields` are what a filter of the pane in front can name, `legend` is its own words (see LEGENDS).
     """
     lines: list[Line] = []
     for scope, keys in groupby(heard(scopes, keymap), lambda key: key.scope):
