@@ -80,6 +80,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
     _ack_parser(commands)
+    keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
+    _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+    keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
+    keys.set_defaults(run=_keys)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
@@ -285,6 +289,19 @@ def exit_code(cluster: Cluster, command: str) -> int:
         return UNREACHED
     is_open = any(problem.acknowledged is None for problem in cluster.problems())
     return WRONG if command == "status" and is_open else OK
+
+
+def _keys(arguments: argparse.Namespace) -> int:
+    """Print the key table with the config's changes; a machine without a config has the keys as they come."""
+    from cockpit.config_file import load_config
+    from screens.key_sheet import markdown, sheet
+    from screens.keymap import DEFAULT, read_keymap
+
+    path = arguments.config or config_path()
+    without_file = arguments.config is None and not path.exists()
+    keymap = DEFAULT if without_file else read_keymap(load_config(path).keys)
+    print(markdown(keymap) if arguments.markdown else "\n".join(sheet(keymap)), end="" if arguments.markdown else "\n")
+    return OK
 
 
 def _demo(arguments: argparse.Namespace) -> int:

@@ -85,6 +85,18 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class KeySetting:
+    """The keys a user wants for one action, as written; which ids and keys there are is known to the screens only."""
+
+    keys: str
+    place: str  # FILE:LINE
+
+    def error(self, key_id: str, message: str) -> ConfigError:
+        """What to raise when this cannot be done."""
+        return ConfigError(f"{self.place}: keys.{key_id}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file. `default` is always a key of `clusters` when that is not empty."""
 
@@ -94,6 +106,8 @@ class Config:
     path: Path | None = None
     theme: str = AUTO_THEME
     ascii: bool = False
+    keys: Mapping[str, KeySetting] = field(default_factory=dict)  # by id, in the file's order
+    redact_screenshots: bool = False
 
 
 def config_path(environ: Mapping[str, str] = os.environ) -> Path:

@@ -17,6 +17,7 @@ from cockpit.config import (
     ClusterConfig,
     Config,
     ConfigError,
+    KeySetting,
     NodeAccess,
     Refresh,
     Rules,
@@ -57,7 +58,7 @@ def load_config(path: Path) -> Config:
     default = values.get("default") or (next(iter(clusters)) if len(clusters) == 1 else None)
     if default is not None and default not in clusters:
         raise place.below("default").error(at["default"], f"no cluster named {default!r} under `clusters`")
-    shown = {key: values[key] for key in ("theme", "ascii") if key in values}
+    shown = {key: values[key] for key in _SHOWN if key in values}
     return Config(clusters, default, Rules(**values.get("rules", {})), path, **shown)
 
 
@@ -269,13 +270,25 @@ def _theme(place: _Place, node: yaml.Node) -> str:
     return name
 
 
+def _keys(place: _Place, node: yaml.Node) -> dict[str, KeySetting]:
+    return {
+        key_id: KeySetting(_scalar(place.below(key_id), value), f"{place.path}:{at.start_mark.line + 1}")
+        for key_id, (at, value) in _pairs(place, node).items()
+    }
+
+
 _TOP: dict[str, Reader] = {
     "default": _scalar,
     "clusters": _clusters,
     "rules": _rules,
     "theme": _theme,
     "ascii": _flag,
+    "keys": _keys,
+    "redact_screenshots": _flag,
 }
+
+# Those that are fields of Config as they are read.
+_SHOWN = ("theme", "ascii", "keys", "redact_screenshots")
 
 # What other files of the user's are read with, such as themes.
 Place = _Place

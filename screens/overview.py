@@ -19,7 +19,7 @@ from screens.chrome import Line
 from screens.gpus_pane import METRICS, heat_rows
 from screens.grid_canvas import TOP_LINES
 from screens.heatmap import Heatmap
-from screens.keys import Key, bindings
+from screens.keys import bindings
 from screens.overview_panels import columns_for, compact, nothing_yet, problem_lines
 from screens.pane import TablePane, stale_words, waiting_words
 from screens.pane_spec import PaneSpec
@@ -28,11 +28,6 @@ from screens.problem_table import calm_pieces, problem_spec
 
 NO_NCCL = "no NCCL test has been run from here yet"
 GPUS_PER_S = 2000  # drawn anew in the heatmap: those of 1,024 nodes every four seconds, or it takes 3% of a core
-
-KEYS: tuple[Key, ...] = (
-    Key("overview.next", "tab", "next_panel(1)", "next", "The next panel.", "overview", ("overview",), first=True),
-    Key("overview.previous", "shift+tab", "next_panel(-1)", "previous", "The panel before.", "overview", first=True),
-)
 
 
 class OverviewPane(Vertical):
@@ -48,7 +43,7 @@ class OverviewPane(Vertical):
     OverviewPane > #overview-panels { height: 1fr; layout: grid; grid-size: 2; grid-gutter: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *[Binding(key.keys, key.action, key.title, show=False, id=key.id, priority=key.first) for key in KEYS],
+        *bindings("overview"),
         # A table says itself that it wants to be zoomed; the heatmap leaves the key to its pane.
         *[binding for binding in bindings("grid") if isinstance(binding, Binding) and binding.id == "grid.zoom"],
         Binding("escape", "back", "back", show=False, id="app.back"),

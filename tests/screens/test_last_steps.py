@@ -20,7 +20,7 @@ from cockpit.clusters import Clusters
 from tests.bench.terminal import Terminal
 from tests.screens.helpers import screen_text
 from tests.screens.overview_app import OverviewApp
-from tests.screens.test_tmux import Tmux
+from tests.screens.tmux import Tmux
 from tests.still import still_cluster
 from tests.still_gpus import busy_fleet, tell
 from themes.ascii_text import ascii_text
