@@ -17,15 +17,14 @@ import themes
 from cockpit.clusters import Clusters
 from cockpit.config import Config, ConfigError
 from screens import outlet
-from screens.cockpit_screen import CockpitScreen
+from screens.cluster_app import ClusterApp
+from screens.keymap import DEFAULT, Keymap, read_keymap
 from screens.keys import bindings
-from screens.last_steps import LookApp
-from screens.lineup import LineupScreen
 
 TERMINAL_TICK_S = 1.0
 
 
-class CockpitApp(LookApp[int]):
+class CockpitApp(ClusterApp):
     """The cockpit over the clusters of a config. It waits for nothing on its way out."""
 
     TITLE = "cockpit"
@@ -33,47 +32,18 @@ class CockpitApp(LookApp[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings("always")
 
-    def __init__(self, clusters: Clusters, *, look: themes.Look | None = None, seconds: float | None = None) -> None:
-        super().__init__(look)
+    def __init__(
+        self,
+        clusters: Clusters,
+        *,
+        look: themes.Look | None = None,
+        keymap: Keymap = DEFAULT,
+        redact: bool = False,
+        seconds: float | None = None,
+    ) -> None:
+        super().__init__(clusters, look=look, keymap=keymap, redact=redact)
         self.animation_level = "none"  # a page down would cost 24 times the bytes
-        self.clusters = clusters
         self._seconds = seconds
-
-    def get_default_screen(self) -> CockpitScreen:
-        """The screen of the cluster that opens first."""
-        screen = CockpitScreen(self.clusters.open(self.clusters.first))
-        self._screens_of = {self.clusters.first: screen}
-        return screen
-
-    @property
-    def cockpit(self) -> CockpitScreen:
-        """The cluster in front, also while a dialog is over it."""
-        return next(screen for screen in reversed(self.screen_stack) if isinstance(screen, CockpitScreen))
-
-    def show_cluster(self, name: str) -> None:
-        """Bring a cluster of the config to the front; the others stay as they were. KeyError for an unknown name."""
-        front = self.cockpit
-        if name == front.cluster.config.name:
-            return
-        if name not in self._screens_of:
-            self._screens_of[name] = CockpitScreen(self.clusters.open(name))
-            self.install_screen(self._screens_of[name], f"cluster-{len(self._screens_of)}")
-        # The first one lies below the others for ever: Textual cannot switch its default screen for another.
-        if name == self.clusters.first:
-            self.pop_screen()
-        elif front.cluster.config.name == self.clusters.first:
-            self.push_screen(self._screens_of[name])
-        else:
-            self.switch_screen(self._screens_of[name])
-
-    def show_lineup(self) -> None:
-        """All clusters, to choose one."""
-
-        def choose(name: str | None) -> None:
-            if name is not None:
-                self.show_cluster(name)
-
-        self.push_screen(LineupScreen(self.clusters), choose)
 
     def on_mount(self) -> None:
         """Make everything ready that the first paint does not need."""
@@ -117,14 +87,15 @@ class CockpitApp(LookApp[int]):
 def run_app(config: Config, first: str, *, read_only: bool, look: themes.Look, seconds: float | None = None) -> int:
     """Run the cockpit on the cluster `first` until the user leaves; returns the exit code.
 
-    Raises ConfigError without a terminal.
+    Raises ConfigError without a terminal, and for `keys:` that cannot be meant.
     The caller may have turned garbage collection off for the start; it is on after the first paint.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     sys.setswitchinterval(0.001)  # the default lets a key wait 5 ms for each thread that reads an answer
+    keymap = read_keymap(config.keys)
     clusters = Clusters.of_config(config, first, read_only=read_only)
-    app = CockpitApp(clusters, look=look, seconds=seconds)
+    app = CockpitApp(clusters, look=look, keymap=keymap, redact=config.redact_screenshots, seconds=seconds)
     try:
         app.run()
     finally:

@@ -18,6 +18,7 @@ from cockpit.models import Freshness, Health
 from cockpit.words import MISSING
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.keys import bindings
+from screens.lines import Subject
 from screens.pane import TablePane, stale_words
 from screens.pane_spec import PaneSpec
 
@@ -120,6 +121,12 @@ class GpusPane(Vertical):
         yield Heatmap("fleet", "no GPU is read yet", id="heat", noun="GPU")
         yield self.table
 
+    @property
+    def subject(self) -> Subject | None:
+        """The GPU that the cursor is on, in the heatmap or in the table."""
+        heat = self.query_one(Heatmap)
+        return gpu_under(heat) if heat.has_focus else self.table.subject
+
     def show_view(self, cluster: Cluster) -> None:
         """Show the cluster as it is known now."""
         self._cluster = cluster
@@ -154,3 +161,7 @@ class GpusPane(Vertical):
         """Hide the heatmap, or show it again."""
         self.toggle_class("-no-heat")
 
+
+def gpu_under(heat: Heatmap) -> Subject | None:
+    """The GPU under the cursor of a heatmap of nodes."""
+    return None if heat.cursor_cell is None else Subject("gpu", f"{heat.cursor_key}/{heat.cursor_column}")

@@ -81,7 +81,7 @@ KEYS: tuple[Key, ...] = (
     Key("app.filter", "slash", "filter", "filter", "Show only lines with these words; `!` inverts, `field:value`.",
         "app", ("grid",), first=True),
     Key("overview.next", "tab", "next_panel(1)", "next", "The next panel.", "overview", ("overview",), first=True,
-        drop=3, listed=False),
+        listed=False),
     Key("overview.previous", "shift+tab", "next_panel(-1)", "previous", "The panel before.", "overview", first=True,
         listed=False),
     Key("gpus.metric", "m", "metric", "metric", "The next metric on the heatmap.", "gpus", ("gpus",)),

@@ -16,10 +16,11 @@ from cockpit.cluster import Cluster
 from cockpit.sources.gpus import GPUS
 from screens import grid_messages
 from screens.chrome import Line
-from screens.gpus_pane import METRICS, heat_rows
+from screens.gpus_pane import METRICS, gpu_under, heat_rows
 from screens.grid_canvas import TOP_LINES
 from screens.heatmap import Heatmap
 from screens.keys import bindings
+from screens.lines import Subject
 from screens.overview_panels import columns_for, compact, nothing_yet, problem_lines
 from screens.pane import TablePane, stale_words, waiting_words
 from screens.pane_spec import PaneSpec
@@ -83,6 +84,11 @@ class OverviewPane(Vertical):
             if isinstance(panel, TablePane) and (panel is not self._problems or panel.rows_total):
                 return panel
         raise AssertionError("the nodes are a table")
+
+    @property
+    def subject(self) -> Subject | None:
+        """What the cursor is on."""
+        return gpu_under(self._heat) if self._heat.has_focus else self.table.subject
 
     # What is shown.
 

@@ -10,6 +10,7 @@ from cockpit.models import Freshness
 from cockpit.sources.base import SourceKey
 from cockpit.words import span
 from screens.grid import Grid
+from screens.lines import Subject
 from screens.pane_spec import PaneSpec
 
 
@@ -37,6 +38,11 @@ class TablePane(Grid[Any]):
     def table(self) -> TablePane:
         """The pane is its table; others hold one."""
         return self
+
+    @property
+    def subject(self) -> Subject | None:
+        """What the cursor is on."""
+        return None if self.cursor_key is None else Subject(self.spec.kind, self.cursor_key)
 
     def show_view(self, cluster: Cluster) -> None:
         """Show the cluster as it is known now; rows that are the very same objects cost nothing."""

@@ -53,6 +53,13 @@ class TextCore(Drawn):
         """Everything, each line in one piece however it is broken on screen."""
         return "\n".join(line_text(line) for line in self.state.lines)
 
+    @property
+    def current_line(self) -> str:
+        """The line under the cursor, in one piece; the first one on screen where there is no cursor."""
+        lines, state = self.state.lines, self.state
+        place = state.cursor if state.browsing else state.top
+        return line_text(lines[place]) if 0 <= place < len(lines) else ""
+
     # What others tell it.
 
     def show(
