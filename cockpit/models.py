@@ -208,6 +208,13 @@ class Job:
             return f"{self.het_job_id}+{self.het_offset or 0}"
         return str(self.job_id)
 
+    @property
+    def key(self) -> str:
+        """What names it for good: its label, or the whole array's key for pending tasks, whose list changes."""
+        if self.array_job_id is not None and not self.array_tasks.isdigit():
+            return f"{self.array_job_id}_"
+        return self.label
+
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
@@ -276,7 +283,8 @@ class Acknowledgement:
 class Problem:
     """Something wrong, with the next step. `key` is stable, so that a problem keeps its age.
 
-    `acknowledged`: somebody knows of it, so it stays out of the way.
+    `acknowledged`: somebody knows of it, so it stays out of the way. `about` names what it concerns as (kind, key):
+    node and queue by name, gpu as `node/slot`, job by `Job.key`.
     """
 
     key: str
@@ -288,3 +296,4 @@ class Problem:
     since: float | None = None
     count: int = 1
     acknowledged: Acknowledgement | None = None
+    about: tuple[tuple[str, str], ...] = ()
