@@ -5,7 +5,6 @@ This is what screens and the command line are handed; they never build a host or
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -293,11 +292,7 @@ class Cluster:
 
     def job_detail(self, job: Job) -> JobDetail:
         """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
-        spec = str(job.job_id)
-        if job.array_job_id is not None and (first := re.match(r"\d+", job.array_tasks)):
-            # The array's own id would print every task: 22 MB for 20,000 of them.
-            spec = f"{job.array_job_id}_{first[0]}"
-        args = ["-d", "show", "job", spec]
+        args = ["-d", "show", "job", joins.job_spec(job)]
         return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job.label}"), job.job_id)
 
     def node_detail(self, name: str) -> NodeDetail:

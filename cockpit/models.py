@@ -259,7 +259,10 @@ class SlurmSite:
 
 @dataclass(frozen=True, slots=True)
 class PartitionConfig:
-    """A queue as `scontrol show partition` tells it; `hostlist` also names nodes that sinfo hides."""
+    """A queue as `scontrol show partition` tells it; `hostlist` also names nodes that sinfo hides.
+
+    `limits` are Slurm's own keys and values, of those that keep somebody or something out.
+    """
 
     name: str
     state: str
@@ -268,6 +271,7 @@ class PartitionConfig:
     default: bool = False
     hidden: bool = False
     max_time: str = ""
+    limits: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

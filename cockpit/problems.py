@@ -9,7 +9,7 @@ from dataclasses import replace
 from cockpit.formats.hostlist import brief, fold
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import reason_applies
-from cockpit.models import Fault, FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
+from cockpit.models import Fault, FaultKind, Freshness, Health, Job, Node, NodesReading, Problem, QueueReading
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 

@@ -47,9 +47,7 @@ class OnDemand:
                 break
         if done.rc and says_none(done.stdout, done.stderr):
             return ()
-        if fault := complaint(
-            done.rc, b"", done.stderr, what=what, took_s=done.took_s, deadline_s=PIDS_DEADLINE_S
-        ):
+        if fault := complaint(done.rc, b"", done.stderr, what=what, took_s=done.took_s, deadline_s=PIDS_DEADLINE_S):
             raise FaultError(fault)
         return parse_listpids(done.stdout)
 

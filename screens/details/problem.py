@@ -1,0 +1,113 @@
+"""What the details of a problem say, and the list of all of them. Imports no Textual."""
+
+from __future__ import annotations
+
+from cockpit.catalog.problems import problem_fact
+from cockpit.cluster import Cluster
+from cockpit.joins import find_row
+from cockpit.kinds.notes import kind_note, node_note
+from cockpit.models import Problem
+from cockpit.words import moment, span
+from screens.details.commands import commands, problem_words
+from screens.details.parts import (
+    LINKS_MAX,
+    find_node,
+    gpu_link,
+    known_nodes,
+    listed,
+    node_link,
+    problem_link,
+    queue_link,
+)
+from screens.lines import Line, Link, Piece, Subject, fact, facts, section
+from themes import STATE_TOKENS, WORDS, state_token
+
+
+def find_problem(cluster: Cluster, key: str) -> Problem | None:
+    """The problem of that key; None when it is over."""
+    return next((problem for problem in cluster.problems() if problem.key == key), None)
+
+
+def all_problem_lines(cluster: Cluster) -> list[Line]:
+    """Every problem, worst first: what, since when, the evidence, what to do; its title leads to the rest."""
+    now = cluster.clock.now()
+    lines: list[Line] = []
+    for problem in cluster.problems():
+        since = f"  for {span(now - problem.since)} ({moment(problem.since, now)})" if problem.since else ""
+        word = (f"{WORDS[problem.health]:<5} ", STATE_TOKENS[problem.health])
+        lines += [[word, problem_link(problem), (since, "dim")]]
+        lines += facts([("evidence", problem.evidence), ("next", problem.next_step)])
+        lines.append([])
+    return lines or [["no problem is known"], [("what is checked: sources, nodes, queues, stuck jobs, GPUs", "dim")]]
+
+
+def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
+    """How bad, since when, the evidence, what it means here, what to do, how to see it, what it is about."""
+    now = cluster.clock.now()
+    told = problem_fact(problem.key)
+    since = f"{span(now - problem.since)} ago ({moment(problem.since, now)})" if problem.since else "not known"
+    lines: list[Line] = [
+        [(problem.subject, "bright")],
+        [(problem.title, state_token(problem.health))],
+        [],
+        fact("severity", WORDS[problem.health], state_token(problem.health)),
+        *facts([("since", since), ("evidence", problem.evidence)]),
+        *_code(problem),
+        *facts([("meaning", told.means), ("here", _here(cluster, problem, told.topic)), ("next", problem.next_step)]),
+    ]
+    shown = commands(told.show, problem_words(cluster, problem))
+    lines += [[], section("what shows it"), *shown] if shown else []
+    return lines + about_lines(cluster, problem)
+
+
+def _code(problem: Problem) -> list[Line]:
+    """An Xid or SXid in a problem's key leads to its explanation."""
+    kind, _, rest = problem.key.partition(":")
+    parts = rest.split(":")
+    if kind == "gpu" and len(parts) >= 3 and parts[-2] in ("xid", "throttle"):
+        return listed("explained", [Link(_WORDS[parts[-2]].format(parts[-1]), "", Subject(parts[-2], parts[-1]))])
+    if kind == "sxid":
+        return listed("explained", [Link(f"SXid {parts[-1]}", "", Subject("sxid", parts[-1]))])
+    if kind == "job" and len(parts) == 1:
+        return listed("explained", [Link(parts[0], "", Subject("reason", parts[0]))])
+    return []
+
+
+_WORDS = {"xid": "Xid {}", "throttle": "this clock reason"}
+
+
+def _here(cluster: Cluster, problem: Problem, topic: str) -> str:
+    """What this kind of cluster does about it, by itself or when told."""
+    first = next((key for kind, key in problem.about if kind == "node"), "")
+    origin = cluster.origin(first) if first else ""
+    if topic:
+        return kind_note(cluster.kind, topic, origin)
+    node = find_node(cluster.view, first) if problem.key.startswith("node:") else None
+    return node_note(cluster.kind, node.state, origin) if node else ""
+
+
+def about_lines(cluster: Cluster, problem: Problem) -> list[Line]:
+    """Links to everything that a problem names and that is still there."""
+    if not problem.about:
+        return []
+    nodes, rows = known_nodes(cluster.view), {row.key: row for row in cluster.view.gpu_rows}
+    named = {kind: [key for one, key in problem.about if one == kind] for kind in ("node", "gpu", "job", "queue")}
+    pieces: dict[str, list[Piece]] = {
+        "nodes": [node_link(key, nodes.get(key)) for key in named["node"]],
+        "GPUs": [gpu_link(rows[key]) if key in rows else key for key in named["gpu"]],
+        "jobs": _jobs(cluster, named["job"]),
+        "queues": [queue_link(key) for key in named["queue"]],
+    }
+    lines = [line for name, found in pieces.items() for line in listed(name, found)]
+    return [[], section("what it is about"), *lines]
+
+
+def _jobs(cluster: Cluster, keys: list[str]) -> list[Piece]:
+    """Only those that will be shown are looked up: a queue may have 20,000 lines."""
+    queue = cluster.view.queue
+    lines = {row.key for row in queue.rows} if queue else set()
+    there = {key for key in keys[:LINKS_MAX] if key in lines or find_row(queue, key) is not None}
+    return [
+        Link(key.rstrip("_"), "", Subject("job", key)) if key in there or at >= LINKS_MAX else f"{key} (left the queue)"
+        for at, key in enumerate(keys)
+    ]
