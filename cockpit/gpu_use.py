@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import TypeVar
 
 from cockpit.config import Rules
 from cockpit.fleet import GpuRow, about, gpu_freshness
@@ -26,6 +27,7 @@ IDLE_JOB_PCT = 5.0
 GAP_S = 15.0
 LEAST_SAMPLES = 4
 
+K = TypeVar("K", bound=Hashable)
 _Wanted = tuple[str, str, float, float | None]
 
 
@@ -166,7 +168,7 @@ def _low_use(job: Job, held: Sequence[GpuRow], use: Mapping[str, float], rules: 
                       count=len(low), about=about(low))  # fmt: skip
 
 
-def late(values: Mapping[str, float], straggler_pct: float) -> list[str]:
+def late(values: Mapping[K, float], straggler_pct: float) -> list[K]:
     """The keys far under the median, always less than half of them.
 
     Median and MAD with a floor of 1 % of the median, and never for less than the rule's distance: in a job
@@ -174,6 +176,8 @@ def late(values: Mapping[str, float], straggler_pct: float) -> list[str]:
     """
     numbers = list(values.values())
     middle = max(numbers) if len(numbers) == 2 else median(numbers)
+    if min(numbers) >= middle * (1 - straggler_pct / 100):
+        return []
     spread = max(median(abs(value - middle) for value in numbers), 0.01 * middle)
     limit = middle * (1 - straggler_pct / 100)
     few = len(numbers) < 5  # too few for a spread to mean anything

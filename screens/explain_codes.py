@@ -13,7 +13,7 @@ from cockpit.fleet import GpuRow
 from cockpit.formats.kernel_log import KernelKind, health_of
 from cockpit.formats.reasons import explain_reason
 from cockpit.gpu_models import known
-from cockpit.kinds.notes import kind_note
+from cockpit.kinds.notes import kind_note, remedy_note
 from cockpit.words import moment, plural
 from screens.details.commands import commands, gpu_words, job_words
 from screens.details.parts import command, gpu_link, job_link, label, listed, node_link
@@ -55,7 +55,7 @@ def xid_lines(cluster: Cluster, key: str) -> list[Line]:
         lines += facts([("comes with", "another fault: look for the one before it")])
     if told.driver_hangs:
         lines += facts([("then", "the driver often hangs next: programs that ask it may hang, too")])
-    lines += facts([("here", _here(cluster, told.remedy))])
+    lines += facts([("here", remedy_note(cluster.kind, told.remedy))])
     lines += _sources("xids", told.told)
     return lines + _seen(cluster, KernelKind.XID, told.code)
 
@@ -70,7 +70,7 @@ def sxid_lines(cluster: Cluster, key: str) -> list[Line]:
     lines += facts([("where", "in an NVSwitch, which serves every GPU of the node")])
     if told.growing is not None:
         lines += facts([("growing", _SEVERITY[told.growing])])
-    lines += facts([("here", _here(cluster, told.remedy))])
+    lines += facts([("here", remedy_note(cluster.kind, told.remedy))])
     lines += _sources("sxids", told.told)
     return lines + _seen(cluster, KernelKind.SXID, told.code)
 
@@ -82,12 +82,6 @@ def _fault(told: XidFact | SxidFact) -> list[Line]:
         *facts([("meaning", told.meaning), ("remedy", _REMEDY[told.remedy]), ("next", told.next_step)]),
         *facts([("comes back", again)]),
     ]
-
-
-def _here(cluster: Cluster, remedy: Remedy) -> str:
-    if remedy is Remedy.REBOOT:
-        return kind_note(cluster.kind, "reboot") or kind_note(cluster.kind, "replace")
-    return kind_note(cluster.kind, "replace") if remedy in (Remedy.REPLACE, Remedy.RESET) else ""
 
 
 def _sources(catalogue: str, told: tuple[tuple[str, str], ...]) -> list[Line]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cockpit.catalog.problems import problem_fact
 from cockpit.cluster import Cluster
 from cockpit.formats.job_states import job_state
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import find_row, gpu_counts, job_spec, nodes_of
 from cockpit.kinds.notes import kind_note
-from cockpit.models import Health, Job, Node, Problem, QueueRow
+from cockpit.models import Health, Job, Node
 from cockpit.words import count
 from screens.details.commands import commands, job_words
-from screens.details.parts import concerning, job_link, known_nodes, listed, node_link, nodes_line, problem_section
+from screens.details.job import job_problems, states
+from screens.details.job_place import job_place
+from screens.details.job_where import rank_lines
+from screens.details.parts import job_link, known_nodes, listed, node_link, nodes_line, problem_section
 from screens.details.queue import queue_meaning, queue_state
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
 
@@ -25,21 +29,18 @@ def explain_job(cluster: Cluster, key: str) -> list[Line]:
     if row is None:
         return [[f"job {key.rstrip('_')} has left the queue"]]
     state = job_state(row.lead.state)
-    lines: list[Line] = [[(f"job {row.key.rstrip('_')} is {state.word}", "bright")], [], [f"  {state.meaning}"]]
+    lines: list[Line] = [[(f"job {row.key.rstrip('_')}: {states(row)}", "bright")], [], [f"  {state.meaning}"]]
     show: list[tuple[str, ...]] = [("scontrol", "-d", "show", "job", job_spec(row.lead))]
     for job in {member.reason: member for member in row.jobs if member.reason}.values():
         for told in explain_reason(job.reason):
             lines += [[], *told_lines(told), *_so_here(cluster, job, told)]
             show += [argv for argv in told.show if argv not in show]
-    lines += problem_section(_job_problems(cluster, row), cluster.clock.now())
+    place = job_place(cluster, row)
+    if place.odd:
+        lines += [*rank_lines(place), *facts([("meaning", problem_fact("job:lag:").means)])]
+    lines += problem_section(job_problems(cluster.view, row, place.processes), cluster.clock.now())
     shown = commands([("head", argv) for argv in show], job_words(row.lead))
     return [*lines, [], section("what shows it"), *shown]
-
-
-def _job_problems(cluster: Cluster, row: QueueRow) -> list[Problem]:
-    keys = [("job", row.key), *(("job", job.key) for job in row.jobs)]
-    nodes = [("node", name) for job in row.jobs for name in nodes_of(job.hostlist)]
-    return concerning(cluster.view.problems, jobs=keys, nodes=nodes)
 
 
 def told_lines(told: Explanation) -> list[Line]:

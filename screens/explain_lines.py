@@ -26,13 +26,14 @@ from screens.details.parts import (
     naming,
     problem_section,
 )
-from screens.details.problem import all_problem_lines, find_problem, problem_lines
+from screens.details.problem import all_problem_lines, code_of, find_problem, problem_lines
 from screens.details.queue import all_queue_lines, queue_meaning, queue_state, waiting_by_reason
 from screens.explain_codes import reason_lines, sxid_lines, throttle_lines, xid_lines
 from screens.explain_job import AHEAD_MAX, explain_job, told_lines
 from screens.lines import Line, Link, Piece, Subject, facts, section
 from themes import state_token
 
+FLAG_WIDTH = 16
 _GPU_SHOW = (("node", ("nvidia-smi", "-q", "-i", "{gpu}")),)
 
 
@@ -47,12 +48,16 @@ def explain_node(cluster: Cluster, name: str) -> list[Line]:
     if node is None:
         return [[f"{name} is not among Slurm's nodes"]]
     lines: list[Line] = [[(f"{name} is {node.word}", state_token(node.health) or "bright")], []]
-    lines += [[label(word), sentence] for word, sentence in state_words(node.state)]
+    lines += _state(node)
     lines += [[], *_reason(node)] if node.reason else []
     note = node_note(cluster.kind, node.state, cluster.origin(name))
     lines += facts([("here", note), ("next", next_step(node.state, node.reason))])
     lines += problem_section(naming(cluster.view.problems, ("node", name)), cluster.clock.now())
     return [*lines, [], section("what shows it"), *_node_commands(cluster, node)]
+
+
+def _state(node: Node) -> list[Line]:
+    return [[(f"  {word:<{FLAG_WIDTH}} ", "dim"), sentence] for word, sentence in state_words(node.state)]
 
 
 def _reason(node: Node) -> list[Line]:
@@ -119,17 +124,13 @@ def explain_problem(cluster: Cluster, key: str) -> list[Line]:
     problem = find_problem(cluster, key)
     if problem is None:
         return [["this problem is over"]]
-    kind, _, rest = key.partition(":")
-    code = rest.rpartition(":")[2]
     lines = problem_lines(cluster, problem)
-    if kind == "gpu" and ":xid:" in rest:
-        return [*lines, [], *xid_lines(cluster, code)]
-    if kind == "sxid":
-        return [*lines, [], *sxid_lines(cluster, code)]
-    if kind == "gpu" and ":throttle:" in rest:
-        return [*lines, [], *throttle_lines(cluster, code)]
-    first = next((name for about, name in problem.about if about == "node"), "")
-    return [*lines, [], *explain_node(cluster, first)] if kind == "node" and first else lines
+    kind, code = code_of(problem)
+    if kind:
+        return [*lines, [], *EXPLAIN[kind](cluster, code)]
+    node = next((name for about, name in problem.about if about == "node"), "") if key.startswith("node:") else ""
+    found = find_node(cluster.view, node) if node else None
+    return [*lines, [], section(f"{node}, word for word"), *_state(found)] if found else lines
 
 
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from cockpit.catalog.reader import load
+from cockpit.catalog.severity import Remedy
 from cockpit.kinds.base import Kind
 from cockpit.models import NodeState
 
@@ -16,6 +17,12 @@ def kind_note(kind: Kind | None, topic: str, origin: str = "") -> str:
         return ""
     notes = cast("Mapping[str, str]", load("kind_notes").get(kind.id, {}))
     return notes.get(f"{topic}.{origin}") or notes.get(topic, "")
+
+
+def remedy_note(kind: Kind | None, remedy: Remedy, origin: str = "") -> str:
+    """How the remedy is brought about on this kind, where that makes a difference."""
+    topic = {Remedy.REPLACE: "replace", Remedy.REBOOT: "reboot"}.get(remedy)
+    return kind_note(kind, topic, origin) if topic else ""
 
 
 def node_note(kind: Kind | None, state: NodeState, origin: str = "") -> str:

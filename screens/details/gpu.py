@@ -13,7 +13,7 @@ from cockpit.gpu_rules import Finding
 from cockpit.models import Freshness, Problem
 from cockpit.words import MISSING, mib, moment, plural, span
 from screens.details.gpu_readings import READINGS, history_lines, identity_lines, reading_lines
-from screens.details.gpu_rows import odd_ones, process_words
+from screens.details.gpu_rows import odd_ones, process_words, processes_of
 from screens.details.node_machine import event_pieces
 from screens.details.parts import concerning, find_node, gpu_link, job_link, label, node_link, problem_section
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
@@ -41,7 +41,10 @@ def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
     if row.sample is None:
         return lines
     lines += [[], section("the last ten minutes"), *history_lines(cluster, row, row.sample)]
-    lines += [*_peers(cluster, row), [], section("readings"), *reading_lines(row.sample)]
+    live = gpu_freshness(row, steady) is Freshness.LIVE
+    lines += _peers(cluster, row) if live else []  # old numbers say nothing against those of now
+    age = "" if live else f", {span(gpu_age_s(row, steady))} old"
+    lines += [[], section(f"readings{age}"), *reading_lines(row.sample)]
     return [*lines, [], section("what it is"), *identity_lines(row.sample), *_events(cluster, row)]
 
 
@@ -58,7 +61,7 @@ def _problems(cluster: Cluster, row: GpuRow) -> list[Problem]:
     """Those that name it, or its node and no GPU; its own findings stand above already."""
     own = {f"gpu:{row.node}:{finding.code}" for finding in row.findings}
     named = [one for one in cluster.view.problems if one.key not in own]
-    mine = concerning(named, gpus=[("gpu", row.key)], nodes=[("node", row.node)])
+    mine = concerning(named, gpus={row.key}, nodes={row.node})
     return [one for one in named if one in mine or ("gpu", row.key) in one.about]
 
 
@@ -114,7 +117,8 @@ def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
 def _odd_peers(cluster: Cluster, row: GpuRow, peers: Sequence[GpuRow]) -> list[Line]:
     """Those of them that differ from the rest, the worst first."""
     ids = {row.job.job_id} if row.job else set()
-    odd = odd_ones([row, *peers], ids, cluster.clock.steady(), cluster.rules.straggler_pct)
+    processes = {one.key: processes_of(one, ids) for one in (row, *peers)}
+    odd = odd_ones([row, *peers], processes, cluster.clock.steady(), cluster.rules.straggler_pct)
     others = [one for one in odd if one.row.key != row.key]
     return [
         [label("differs" if not at else ""), gpu_link(one.row), "  ", (one.why, state_token(one.health))]

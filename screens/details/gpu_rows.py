@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
+from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, watch_freshness
 from cockpit.gpu_models import GpuProcess, known
 from cockpit.gpu_use import late
 from cockpit.models import Freshness, Health
@@ -17,6 +17,7 @@ from themes import STATE_TOKENS, state_token
 
 _METRICS = (("util_pct", "utilisation", "%"), ("power_w", "power", "W"))
 _FRESH_PROCESSES_S = 60.0
+_OK = Health.OK
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +82,47 @@ def _number(value: float | None, form: str) -> str:
     return MISSING if value is None else form.format(value)
 
 
-def odd_ones(rows: Sequence[GpuRow], job_ids: set[int], steady: float, straggler_pct: float) -> list[Odd]:
-    """The job's GPUs that something is wrong with, or that now do far less than the others; the worst first."""
-    found = [
-        Odd(row, row.findings[0].title, row.health) for row in rows if row.health is not Health.OK and row.findings
-    ]
-    live = [row for row in rows if row.sample and not row.sample.lost and gpu_freshness(row, steady) is Freshness.LIVE]
-    by_key = {row.key: row for row in live}
-    slow: dict[str, list[str]] = {}
+def odd_ones(
+    rows: Sequence[GpuRow], processes: Mapping[str, Sequence[GpuProcess]], steady: float, straggler_pct: float
+) -> list[Odd]:
+    """A job's GPUs that something is wrong with, or that now do far less than the others; the worst first.
+
+    `processes` are the job's own by GPU key.
+    """
+    found = [Odd(row, row.findings[0].title, row.health) for row in rows if row.findings and row.health is not _OK]
+    live = list(_live(rows, steady))
+    slow: dict[int, list[str]] = {}
     for metric, word, unit in _METRICS:
-        values = {row.key: value for row in live if (value := known(getattr(row.sample, metric))) is not None}
-        for key in late(values, straggler_pct) if len(values) > 1 else ():
-            others = median(value for other, value in values.items() if other != key)
-            slow.setdefault(key, []).append(f"{word} {values[key]:.0f} {unit} now, the others {others:.0f} {unit}")
-    found += [Odd(by_key[key], ", ".join(whys), Health.WARN) for key, whys in slow.items()]
-    found += [Odd(row, "no process of the job on it", Health.WARN) for row in _empty(live, job_ids)]
+        read = ((at, known(getattr(row.sample, metric))) for at, row in enumerate(live))
+        values = {at: value for at, value in read if value is not None}
+        for at in late(values, straggler_pct) if len(values) > 1 else ():
+            others = median(value for other, value in values.items() if other != at)
+            slow.setdefault(at, []).append(f"{word} {values[at]:.0f} {unit} now, the others {others:.0f} {unit}")
+    found += [Odd(live[at], ", ".join(whys), Health.WARN) for at, whys in slow.items()]
+    found += [Odd(row, "no process of the job on it", Health.WARN) for row in _empty(live, processes)]
     order = list(Health)
     return sorted(found, key=lambda odd: -order.index(odd.health))
 
 
-def _empty(live: Sequence[GpuRow], job_ids: set[int]) -> list[GpuRow]:
+def _live(rows: Iterable[GpuRow], steady: float) -> Iterator[GpuRow]:
+    """Those whose numbers are of now; a node's freshness is looked up once."""
+    fresh: dict[str, bool] = {}
+    for row in rows:
+        reading = row.watch.reading if row.watch else None
+        if row.sample is None or row.sample.lost is not None or reading is None:
+            continue
+        if row.node not in fresh:
+            fresh[row.node] = watch_freshness(row.watch, steady) is Freshness.LIVE
+        of_now = row.sample.taken_at == reading.taken_at or gpu_freshness(row, steady) is Freshness.LIVE
+        if fresh[row.node] and of_now:
+            yield row
+
+
+def _empty(live: Sequence[GpuRow], processes: Mapping[str, Sequence[GpuProcess]]) -> list[GpuRow]:
     """GPUs without a process, where most others of the job have one and processes were asked for lately."""
-    asked = [row for row in live if _processes_known(row)]
-    empty = [row for row in asked if not processes_of(row, job_ids)]
+    bare = [row for row in live if not processes.get(row.key)]
+    asked = [row for row in live if _processes_known(row)] if bare else []
+    empty = [row for row in bare if _processes_known(row)]
     return empty if 0 < len(empty) * 2 < len(asked) else []
 
 
@@ -117,5 +136,7 @@ def _processes_known(row: GpuRow) -> bool:
 def processes_of(row: GpuRow, job_ids: set[int]) -> list[GpuProcess]:
     """The job's processes on a GPU by rank; those of nobody known count where the GPU is surely the job's."""
     mine = row.job is not None and row.job.job_id in job_ids
+    if len(row.processes) == 1 and row.processes[0].job_id in job_ids:  # as nearly always
+        return list(row.processes)
     found = [p for p in row.processes if p.job_id in job_ids or (p.job_id is None and mine)]
     return sorted(found, key=lambda p: (rank_of(p) is None, rank_of(p) or 0, p.pid))

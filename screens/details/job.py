@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from cockpit.cluster import Cluster, View
 from cockpit.formats.hostlist import fold
@@ -26,29 +26,31 @@ _DEPENDS_ON = re.compile(r"(?<=:)[0-9]{1,18}(?:_(?:[0-9]{1,10}|\*)|\+[0-9]{1,10}
 def job_lines(cluster: Cluster, row: QueueRow) -> list[Line]:
     """What a job or array does or waits for and why, what is wrong with it, when, where, down to its processes."""
     view, now = cluster.view, cluster.head_now()
-    place = job_place(cluster, row)
+    place, array = job_place(cluster, row), len(row.jobs) > 1
     lines: list[Line] = [
-        fact("state", _states(row), state_token(health(row))),
-        *facts([("meaning", job_state(row.lead.state).meaning), ("time", _time(row.lead, now))]),
-        *problem_section(_problems(view, row, [gpu.key for gpu in place.rows]), cluster.clock.now()),
+        fact("state", states(row), state_token(health(row))),
+        *facts([("meaning", job_state(row.lead.state).meaning), ("time", "" if array else _time(row.lead, now))]),
+        *problem_section(job_problems(view, row, place.processes), cluster.clock.now()),
     ]
     if any(member.reason for member in row.jobs):
         lines += [[], section("why"), *_why(row)]
     lines += rank_lines(place)
     lines += [[], section("what"), *_what(row, view.queue)]
-    lines += [[], section("when"), *_when(row.lead, now)]
-    if len(row.jobs) > 1:
+    lines += [[], section("when"), *_when(row.lead, now, array)]
+    if array:
         return [*lines, *_tasks(row, view, now)]
     return [*lines, *where_lines(cluster, row, place)]
 
 
-def _problems(view: View, row: QueueRow, gpus: list[str]) -> list[Problem]:
-    keys = {("job", row.key)} | {("job", job.key) for job in row.jobs} | {("job", str(job.job_id)) for job in row.jobs}
-    nodes = {("node", name) for job in row.jobs for name in nodes_of(job.hostlist)}
-    return concerning(view.problems, jobs=keys, gpus=(("gpu", key) for key in gpus), nodes=nodes)
+def job_problems(view: View, row: QueueRow, gpus: Container[str]) -> list[Problem]:
+    """Those that concern the job, its GPUs (by key), or one of its nodes as a whole."""
+    keys = {row.key, *(job.key for job in row.jobs), *(str(job.job_id) for job in row.jobs)}
+    nodes = {name for job in row.jobs for name in nodes_of(job.hostlist)}
+    return concerning(view.problems, jobs=keys, gpus=gpus, nodes=nodes)
 
 
-def _states(row: QueueRow) -> str:
+def states(row: QueueRow) -> str:
+    """Its state in a word; of an array how many tasks are in which."""
     if len(row.tally) == 1 and row.tally[0][1] == 1:
         return job_state(row.lead.state).word
     return " · ".join(f"{tasks} {job_state(code).word}" for code, tasks in row.tally)
@@ -121,15 +123,16 @@ def _components(job: Job, queue: QueueReading | None) -> list[Line]:
     return listed("with", [job_link(one, f"{one.label} {job_state(one.state).word}") for one in parts])
 
 
-def _when(job: Job, now: float) -> list[Line]:
+def _when(job: Job, now: float, array: bool) -> list[Line]:
+    """Start and end are those of one task, so an array has none."""
     waiting = job.state == "PD"
     return facts(
         [
             ("submitted", moment(job.submitted_at, now)),
             ("eligible", moment(job.eligible_at, now)),
-            ("may start" if waiting else "started", moment(job.started_at, now)),
+            ("may start" if waiting else "started", "" if array else moment(job.started_at, now)),
             ("time limit", span(job.limit_s) if job.limit_s else job.limit_word),
-            ("ends by", "" if waiting else moment(job.ends_at, now)),
+            ("ends by", "" if waiting or array else moment(job.ends_at, now)),
         ]
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from cockpit.cluster import Cluster
@@ -21,14 +21,15 @@ from screens.details.ranks import Census, census
 class JobPlace:
     """`rows` are the GPUs that are surely the job's or that a process of its holds, `processes` by GPU key.
 
-    `silent` are its nodes of which no processes are known now. Ranks of an array's tasks are no series and its
-    GPUs no peers: then `census` and `odd` are empty.
+    `read` are its nodes of which some GPU was read, `silent` those of which no processes are known now. Ranks of
+    an array's tasks are no series and its GPUs no peers: then `census` and `odd` are empty.
     """
 
     names: tuple[str, ...]
     nodes: Mapping[str, Node]
     rows: Sequence[GpuRow]
     by_node: Mapping[str, Sequence[GpuRow]]
+    read: Set[str]
     processes: Mapping[str, Sequence[GpuProcess]]
     silent: Sequence[str]
     census: Census
@@ -45,11 +46,8 @@ def job_place(cluster: Cluster, row: QueueRow) -> JobPlace:
     """Join what the cluster's view tells of the job."""
     names, ids = nodes_held(row), {job.job_id for job in row.jobs}
     held = set(names)
-    rows = [
-        gpu
-        for gpu in cluster.view.gpu_rows
-        if gpu.node in held and ((gpu.job and gpu.job.job_id in ids) or any(p.job_id in ids for p in gpu.processes))
-    ]
+    there = [gpu for gpu in cluster.view.gpu_rows if gpu.node in held]
+    rows = [gpu for gpu in there if (gpu.job and gpu.job.job_id in ids) or any(p.job_id in ids for p in gpu.processes)]
     by_node: dict[str, list[GpuRow]] = defaultdict(list)
     for gpu in rows:
         by_node[gpu.node].append(gpu)
@@ -61,10 +59,11 @@ def job_place(cluster: Cluster, row: QueueRow) -> JobPlace:
         known_nodes(cluster.view),
         rows,
         by_node,
+        {gpu.node for gpu in there if gpu.sample},
         processes,
         _silent(cluster, names, by_node),
         census((gpu.node, process) for gpu in single for process in processes[gpu.key]),
-        odd_ones(single, ids, steady, cluster.rules.straggler_pct),
+        odd_ones(single, processes, steady, cluster.rules.straggler_pct),
     )
 
 

@@ -24,7 +24,8 @@ NODES_MAX = 512
 
 def rank_lines(place: JobPlace) -> list[Line]:
     """Which ranks were seen, and the GPUs that are not like the others."""
-    lines = census_lines(place.census, place.silent)
+    alone = len(place.rows) == 1 and not place.odd  # its one process stands in its line
+    lines = [] if alone else census_lines(place.census, place.silent)
     for one in place.odd[:ODD_MAX]:
         words = "; ".join(process_words(process) for process in place.processes[one.row.key])
         pieces: list[Piece] = ["  ", gpu_link(one.row), f"  {words}  " if words else "  "]
@@ -79,14 +80,14 @@ def _node_line(cluster: Cluster, name: str, place: JobPlace) -> Line:
     if ranks := place.census.by_node.get(name):
         line.append(f"  ranks {ranges(ranks)}" if len(ranks) > 1 else f"  rank {ranks[0]}")
     if not place.by_node.get(name):
-        line.append((_without_rows(cluster, node), "dim"))
+        line.append((_without_rows(node, place), "dim"))
     return [*line, *_probe_words(cluster, name)]
 
 
-def _without_rows(cluster: Cluster, node: Node) -> str:
+def _without_rows(node: Node, place: JobPlace) -> str:
     if not node.gpus_total:
         return "  no GPUs; its processes stand in Slurm's record below"
-    if any(gpu.node == node.name and gpu.sample for gpu in cluster.view.gpu_rows):
+    if node.name in place.read:
         return "  which of its GPUs are this job's stands in Slurm's record below"
     return "  its GPUs are not read"
 

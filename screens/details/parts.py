@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from cockpit.cluster import Cluster, View
 from cockpit.fleet import GpuRow
@@ -15,7 +15,7 @@ from themes import WORDS, state_token
 
 LINKS_MAX = 40  # in one line; what is more is told by its number
 
-About = Iterable[tuple[str, str]]
+Keys = Container[str]
 
 
 def node_link(name: str, node: Node | None = None, text: str = "") -> Link:
@@ -86,25 +86,18 @@ def nodes_line(name: str, names: Sequence[str], nodes: Mapping[str, Node]) -> li
     return [*lines, *listed("of them", odd)]
 
 
-def about_jobs(problem: Problem) -> set[str]:
-    """The keys of the jobs that a problem names."""
-    return {key for kind, key in problem.about if kind == "job"}
-
-
-def concerning(problems: Iterable[Problem], *, jobs: About = (), gpus: About = (), nodes: About = ()) -> list[Problem]:
-    """The problems that concern these, by the narrowest thing a problem names.
+def concerning(problems: Iterable[Problem], *, jobs: Keys = (), gpus: Keys = (), nodes: Keys = ()) -> list[Problem]:
+    """The problems that concern things of these keys, by the narrowest thing a problem names.
 
     A fault of one GPU is nothing to a job that has others of the same node, a fault of the node is.
     """
-    wanted = (("job", set(jobs)), ("gpu", set(gpus)), ("node", set(nodes)))
+    mine = {"job": jobs, "gpu": gpus, "node": nodes}
     found = []
     for problem in problems:
-        named = set(problem.about)
-        for kind, mine in wanted:
-            if any(name[0] == kind for name in named):
-                if not named.isdisjoint(mine):
-                    found.append(problem)
-                break
+        named = {kind for kind, _ in problem.about}
+        narrowest = next((kind for kind in mine if kind in named), "")
+        if narrowest and any(kind == narrowest and key in mine[kind] for kind, key in problem.about):
+            found.append(problem)
     return found
 
 
@@ -136,4 +129,4 @@ def problem_section(problems: Iterable[Problem], now: float) -> list[Line]:
 def command(where: str, *argv: str) -> Line:
     """The exact command that shows something, to be copied; `where` it runs: "head" or a node's name."""
     place = "on the head" if where == "head" else f"on {where}"
-    return [label(place), shlex.join(argv)]
+    return [(f"  {place:<{LABEL_WIDTH}}  ", "dim"), shlex.join(argv)]

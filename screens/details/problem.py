@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from cockpit.catalog.problems import problem_fact
+from cockpit.catalog.xids import SxidFact, XidFact, sxid, xid
 from cockpit.cluster import Cluster
+from cockpit.formats.node_state import next_step
 from cockpit.joins import find_row
-from cockpit.kinds.notes import kind_note, node_note
-from cockpit.models import Problem
+from cockpit.kinds.notes import kind_note, node_note, remedy_note
+from cockpit.models import Node, Problem
 from cockpit.words import moment, span
 from screens.details.commands import commands, problem_words
 from screens.details.parts import (
@@ -53,37 +55,63 @@ def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
         fact("severity", WORDS[problem.health], state_token(problem.health)),
         *facts([("since", since), ("evidence", problem.evidence)]),
         *_code(problem),
-        *facts([("meaning", told.means), ("here", _here(cluster, problem, told.topic)), ("next", problem.next_step)]),
+        *facts([("meaning", told.means or _code_meaning(problem)), ("here", _here(cluster, problem, told.topic))]),
+        *facts([("next", _next(cluster, problem))]),
     ]
     shown = commands(told.show, problem_words(cluster, problem))
     lines += [[], section("what shows it"), *shown] if shown else []
     return lines + about_lines(cluster, problem)
 
 
-def _code(problem: Problem) -> list[Line]:
-    """An Xid or SXid in a problem's key leads to its explanation."""
+def code_of(problem: Problem) -> tuple[str, str]:
+    """The kind of code behind a problem and the code, as subjects have them; ("", "") when there is none."""
     kind, _, rest = problem.key.partition(":")
     parts = rest.split(":")
     if kind == "gpu" and len(parts) >= 3 and parts[-2] in ("xid", "throttle"):
-        return listed("explained", [Link(_WORDS[parts[-2]].format(parts[-1]), "", Subject(parts[-2], parts[-1]))])
-    if kind == "sxid":
-        return listed("explained", [Link(f"SXid {parts[-1]}", "", Subject("sxid", parts[-1]))])
-    if kind == "job" and len(parts) == 1:
-        return listed("explained", [Link(parts[0], "", Subject("reason", parts[0]))])
-    return []
+        return parts[-2], parts[-1]
+    if kind == "sxid" and parts[-1].isdecimal():
+        return "sxid", parts[-1]
+    return ("reason", rest) if kind == "job" and rest.partition(":")[0] not in ("idle", "low", "lag") else ("", "")
 
 
-_WORDS = {"xid": "Xid {}", "throttle": "this clock reason"}
+def _code(problem: Problem) -> list[Line]:
+    kind, code = code_of(problem)
+    words = {"xid": f"Xid {code}", "sxid": f"SXid {code}", "throttle": "this clock reason", "reason": code}
+    return listed("explained", [Link(words[kind], "", Subject(kind, code))]) if kind else []
+
+
+def _code_fact(problem: Problem) -> XidFact | SxidFact | None:
+    kind, code = code_of(problem)
+    if kind not in ("xid", "sxid") or not code.isdecimal():
+        return None
+    return xid(int(code)) if kind == "xid" else sxid(int(code))
+
+
+def _code_meaning(problem: Problem) -> str:
+    told = _code_fact(problem)
+    return told.meaning if told else ""
+
+
+def _first_node(cluster: Cluster, problem: Problem) -> Node | None:
+    first = next((key for kind, key in problem.about if kind == "node"), "")
+    return find_node(cluster.view, first) if first else None
 
 
 def _here(cluster: Cluster, problem: Problem, topic: str) -> str:
     """What this kind of cluster does about it, by itself or when told."""
-    first = next((key for kind, key in problem.about if kind == "node"), "")
-    origin = cluster.origin(first) if first else ""
+    node, told = _first_node(cluster, problem), _code_fact(problem)
+    origin = cluster.origin(node.name) if node else ""
+    if told is not None:
+        return remedy_note(cluster.kind, told.remedy, origin)
     if topic:
         return kind_note(cluster.kind, topic, origin)
-    node = find_node(cluster.view, first) if problem.key.startswith("node:") else None
-    return node_note(cluster.kind, node.state, origin) if node else ""
+    return node_note(cluster.kind, node.state, origin) if node and problem.key.startswith("node:") else ""
+
+
+def _next(cluster: Cluster, problem: Problem) -> str:
+    """In a list a node's problem leads to its details, which these are."""
+    node = _first_node(cluster, problem) if problem.key.startswith("node:") else None
+    return (next_step(node.state, node.reason) if node else "") or problem.next_step
 
 
 def about_lines(cluster: Cluster, problem: Problem) -> list[Line]:

@@ -135,7 +135,7 @@ def _jobs(cluster: Cluster, jobs: Sequence[Job]) -> list[Line]:
         return [[("  the queue was not read yet", "dim")]]
     states = sorted({job.state for job in jobs}, key=lambda state: (order(state), state))
     words = [f"{_tasks(jobs, state)} {job_state(state).word}" for state in states]
-    gpus = sum(job.gpus or 0 for job in jobs if job.state == "PD" and job.gpus)
+    gpus = sum(job.gpus * job.task_count for job in jobs if job.state == "PD" and job.gpus)
     now = cluster.head_now()
     first = min((job for job in jobs if _may_start(job, now)), key=lambda job: job.started_at or 0.0, default=None)
     lines = facts(

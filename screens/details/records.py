@@ -15,6 +15,7 @@ from cockpit.formats.hostlist import fold
 from cockpit.formats.job_states import STARTED
 from cockpit.formats.listpids import JobPid
 from cockpit.formats.scontrol_show import JobDetail
+from cockpit.formats.times import instant
 from cockpit.joins import find_row, nodes_of
 from cockpit.models import FaultError, Job, Node
 from cockpit.sources.base import unexpected
@@ -29,18 +30,24 @@ from screens.lines import Line, Piece, facts, section
 ASKED_MAX = 64  # nodes asked for a job's processes
 AT_ONCE = 8
 HISTORY_MAX = 20
+EPOCH_DIGITS = 10
 
 
-def record_lines(pairs: Iterable[tuple[str, str]]) -> list[Line]:
-    """A record of Slurm's, every key as it stands there."""
-    lines: list[Line] = [[(f"  {key}=", "dim"), value] for key, value in pairs]
+def record_lines(pairs: Iterable[tuple[str, str]], now: float) -> list[Line]:
+    """A record of Slurm's, every key as it stands there; times in epoch seconds are told as times, too."""
+    lines: list[Line] = [[(f"  {key}=", "dim"), value, (_when(key, value, now), "dim")] for key, value in pairs]
     return [[], section("Slurm's record"), *lines]
+
+
+def _when(key: str, value: str, now: float) -> str:
+    at = instant(value) if key.endswith(("Time", "LastSchedEval", "Deadline")) and len(value) == EPOCH_DIGITS else None
+    return "" if at is None else f"  {moment(at, now)}"
 
 
 def read_node(cluster: Cluster, name: str) -> list[Line]:
     """The node's history, as far as accounting keeps one, and Slurm's record."""
     record = cluster.node_detail(name)
-    return [*_history(cluster, name), *record_lines(record.pairs)]
+    return [*_history(cluster, name), *record_lines(record.pairs, cluster.head_now())]
 
 
 def _history(cluster: Cluster, name: str) -> list[Line]:
@@ -72,7 +79,7 @@ def read_job(cluster: Cluster, key: str) -> list[Line]:
         *_files(row.lead, record, array=len(row.jobs) > 1),
         *_indices(cluster, record),
         *(_pids(cluster, row.lead, key) if len(row.jobs) == 1 else []),
-        *record_lines(record.pairs),
+        *record_lines(record.pairs, cluster.head_now()),
     ]
 
 
@@ -169,4 +176,4 @@ def _node_pids(node: Node, told: tuple[JobPid, ...]) -> list[Line]:
 
 def read_queue(cluster: Cluster, name: str) -> list[Line]:
     """Slurm's record of the queue."""
-    return record_lines(cluster.partition_detail(name)) if name else []
+    return record_lines(cluster.partition_detail(name), cluster.head_now()) if name else []
