@@ -14,7 +14,6 @@ from screens.details.parts import find_gpu, find_node
 from screens.details.problem import all_problem_lines, find_problem, problem_lines
 from screens.details.queue import all_queue_lines, queue_lines, queue_names
 from screens.details.records import read_job, read_node, read_queue
-from screens.explain_lines import EXPLAIN
 from screens.lines import Line, Subject
 
 Lines = Callable[[Cluster, str], list[Line]]
@@ -98,6 +97,7 @@ DETAILS: Mapping[str, Lines] = {
     "queue": _queue,
     "problem": _problem,
     # What is only words has no other details.
-    **{kind: EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
+    **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }
+EXPLAIN: Mapping[str, Lines] = explain_lines.EXPLAIN
 RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue}

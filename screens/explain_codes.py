@@ -17,7 +17,7 @@ from cockpit.kinds.notes import kind_note, remedy_note
 from cockpit.words import moment, plural
 from screens.details.commands import commands, gpu_words, job_words
 from screens.details.parts import command, gpu_link, job_link, label, listed, node_link
-from screens.details.queue import waiting_by_reason
+from screens.details.queue import NO_REASON, waiting_by_reason
 from screens.lines import Line, Link, Piece, fact, facts, section
 from themes import state_token
 
@@ -156,7 +156,7 @@ def _is_held(row: GpuRow, bit: int) -> bool:
 def reason_lines(cluster: Cluster, key: str) -> list[Line]:
     """What a pending reason means, what to do, and who waits with it."""
     lines: list[Line] = []
-    for told in explain_reason(key):
+    for told in explain_reason(key) or ((NO_REASON,) if key == NO_REASON.code else ()):
         lines += [[(f"{told.code}: {told.title}", "bright")], []]
         lines += facts([("meaning", told.meaning), ("next", told.next_step), ("nodes", told.hostlist)])
         if told.stuck:

@@ -153,4 +153,3 @@ class GpusPane(Vertical):
     def action_heat(self) -> None:
         """Hide the heatmap, or show it again."""
         self.toggle_class("-no-heat")
-

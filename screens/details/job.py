@@ -110,7 +110,7 @@ def _dependency(text: str, queue: QueueReading | None) -> list[Piece]:
         if row is None:
             continue
         state = job_state(row.lead.state).word
-        pieces += [text[at : found.start()], Link(found[0], "", Subject("job", row.key)), (f" ({state})", "dim")]
+        pieces += [text[at : found.start()], Link(found[0], "", Subject("job", row.key)), (f" {state} ", "dim")]
         at = found.end()
     return [piece for piece in [*pieces, text[at:]] if piece != ""]
 

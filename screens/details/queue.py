@@ -69,13 +69,13 @@ def waiting_by_reason(jobs: Sequence[Job]) -> list[tuple[Explanation, list[Job]]
     groups: dict[str, tuple[Explanation, list[Job]]] = {}
     for job in jobs:
         if job.state == "PD":
-            for told in explain_reason(job.reason) or (_NO_REASON,):
+            for told in explain_reason(job.reason) or (NO_REASON,):
                 groups.setdefault(told.code, (told, []))[1].append(job)
     found = sorted(groups.values(), key=lambda group: -sum(job.task_count for job in group[1]))
     return [(told, sorted(held, key=lambda job: -(job.priority or 0))) for told, held in found]
 
 
-_NO_REASON = Explanation("None", "Not looked at yet", "The scheduler has not come to it yet.", "Wait a moment.")
+NO_REASON = Explanation("None", "Not looked at yet", "The scheduler has not come to it yet.", "Wait a moment.")
 
 
 def _jobs_in(cluster: Cluster, name: str) -> list[Job]:

@@ -309,7 +309,7 @@ async def test_a_filter_by_user_follows_the_queue() -> None:
 
 
 async def test_details_tell_when_their_data_are_old() -> None:
-    async with cockpit() as pilot:
+    async with cockpit((120, 100)) as pilot:
         await pilot.read()
         await pilot.press("enter")
         await wait_for_record(pilot)
