@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from cockpit.cluster import Cluster
-from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
+from cockpit.fleet import GpuRow, driver_silent, gpu_age_s, gpu_freshness
 from cockpit.formats.kernel_log import KernelEvent
 from cockpit.gpu_models import GpuProcess, known
 from cockpit.gpu_rules import Finding
@@ -16,7 +16,9 @@ from screens.details.gpu_readings import READINGS, history_lines, identity_lines
 from screens.details.gpu_rows import odd_ones, process_words, processes_of
 from screens.details.node_machine import event_pieces
 from screens.details.parts import concerning, find_node, gpu_link, job_link, label, node_link, problem_section
+from screens.gpu_table import driver_words, silent_words
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
+from screens.unread import unread_lines
 from themes import state_token
 
 ODD_MAX = 6
@@ -38,14 +40,14 @@ def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
         lines += facts([("evidence", finding.evidence), ("next", finding.next_step)])
     lines += problem_section(_problems(cluster, row), cluster.clock.now())
     lines += [[], section("who has it"), *_users(row)]
+    unread = unread_lines(row.watch.reading if row.watch else None)
     if row.sample is None:
-        return lines
+        return [*lines, *unread]
     lines += [[], section("the last ten minutes"), *history_lines(cluster, row, row.sample)]
-    live = gpu_freshness(row, steady) is Freshness.LIVE
-    lines += _peers(cluster, row) if live else []  # old numbers say nothing against those of now
-    age = "" if live else f", {span(gpu_age_s(row, steady))} old"
-    lines += [[], section(f"readings{age}"), *reading_lines(row.sample)]
-    return [*lines, [], section("what it is"), *identity_lines(row.sample), *_events(cluster, row)]
+    live = gpu_freshness(row, steady) in (Freshness.LIVE, Freshness.NEVER)
+    readings = "readings" if live else f"readings of {span(gpu_age_s(row, steady))} ago"
+    lines += [*_peers(cluster, row), [], section(readings), *reading_lines(row.sample)]
+    return [*lines, [], section("what it is"), *identity_lines(row.sample), *_events(cluster, row), *unread]
 
 
 def finding_pieces(finding: Finding) -> list[Piece]:
@@ -78,7 +80,9 @@ def _state(row: GpuRow, steady: float) -> str:
         return f"{wrong or unread} · {_USE[row.allocated]}{why}"
     freshness = gpu_freshness(row, steady)
     age = "" if freshness is Freshness.LIVE else f"{freshness.value}, read {span(gpu_age_s(row, steady))} ago · "
-    return f"{age}{wrong or 'well'} · {_USE[row.allocated]}{why}"
+    driver = silent_words(row, steady) if driver_silent(row) else driver_words(row)
+    said = " · ".join(part for part in (driver, wrong) if part)
+    return f"{age}{said or 'well'} · {_USE[row.allocated]}{why}"
 
 
 def _users(row: GpuRow) -> list[Line]:
@@ -99,9 +103,10 @@ def _process(process: GpuProcess, row: GpuRow) -> Line:
 
 def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
     """The other GPUs of the job: where this one stands among them."""
-    if row.job is None:
-        return []
-    peers = peers_of(row, cluster.view.gpu_rows, cluster.clock.steady())
+    steady = cluster.clock.steady()
+    if row.job is None or gpu_freshness(row, steady) is not Freshness.LIVE:
+        return []  # its own numbers are of another time than theirs
+    peers = peers_of(row, cluster.view.gpu_rows, steady)
     if not peers:
         return []
     lines: list[Line] = [[], section(f"against its {plural(len(peers), 'peer')} of job {row.job.label}")]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from cockpit.catalog.gpu_codes import throttle_reasons
 from cockpit.cluster import Cluster
 from cockpit.fleet import GpuRow
 from cockpit.gpu_models import GpuSample, Missing, Value, known
+from cockpit.sources.gpu_history import SPAN_S, STEP_S
 from cockpit.words import MISSING, mib
 from screens.details.parts import listed
-from screens.graph import sparkline
-from screens.lines import Line, Link, Piece, Subject, fact, facts
+from screens.graph import graph_lines, sparkline
+from screens.lines import LABEL_WIDTH, Line, Link, Piece, Subject, fact, facts
 
-GRAPH_WIDTH = 60
+GRAPH_WIDTH = 50  # with label and range it fits 80 columns: a graph must not be broken at a blank
+GRAPH_HEIGHT = 5  # the last line tells the time
 READINGS: tuple[tuple[str, str, str], ...] = (
     ("utilisation", "util_pct", "{:.0f} %"),
     ("memory bus", "mem_util_pct", "{:.0f} %"),
@@ -29,27 +33,47 @@ READINGS: tuple[tuple[str, str, str], ...] = (
     ("PCIe gen", "pcie_gen", "{:.0f}"),
     ("PCIe width", "pcie_width", "{:.0f}"),
 )
-_HISTORY = (
-    ("utilisation", "util_pct", 0.0, 100.0),
-    ("temperature", "temp_c", 20.0, 100.0),
-    ("power", "power_w", 0.0, None),
-)
+_UTILISATION = "util_pct"
+_SPARKS = (("temperature", "temp_c", 20.0, 100.0), ("power", "power_w", 0.0, None))
 
 
 def history_lines(cluster: Cluster, row: GpuRow, sample: GpuSample) -> list[Line]:
-    """Utilisation, temperature and power of the last minutes, a step a column."""
-    lines: list[Line] = []
-    for title, metric, low, high in _HISTORY:
-        series = cluster.streams.history.series(row.node, sample.gpu.key, metric)
-        values = [value for _, value in series]
-        numbers = [value for value in values if value is not None]
-        if not numbers:
-            lines.append(fact(title, "nothing yet", "dim"))
-            continue
-        top = high if high is not None else max(max(numbers), known(sample.power_limit_w) or 0.0)
-        graph = sparkline(values, GRAPH_WIDTH, low, top)
-        lines.append([*fact(title, graph), (f"  {min(numbers):.0f}–{max(numbers):.0f}", "dim")])
-    return lines
+    """Its use as a graph with scale and time, and below it, over the same time, temperature and power."""
+    past = {metric: _even(cluster, row, metric) for metric in (_UTILISATION, *(metric for _, metric, _, _ in _SPARKS))}
+    use = past[_UTILISATION]
+    lines: list[Line] = [fact("utilisation", "" if _known(use) else "nothing yet", "dim")]
+    if _known(use):
+        left = " " * (LABEL_WIDTH + 2 - len("100% ┤"))
+        graph = graph_lines(use, GRAPH_WIDTH + len("100% ┤"), GRAPH_HEIGHT, span_s=SPAN_S, low=0, high=100, unit="%")
+        lines = [[left, *line] for line in graph]
+        lines[0] = [(f"{'  util':<{len(left)}}", "dim"), *graph[0]]
+    return lines + [_spark(sample, title, past[metric], low, high) for title, metric, low, high in _SPARKS]
+
+
+def _spark(sample: GpuSample, title: str, values: Sequence[float | None], low: float, high: float | None) -> Line:
+    numbers = _known(values)
+    if not numbers:
+        return fact(title, "nothing yet", "dim")
+    top = high if high is not None else max(max(numbers), known(sample.power_limit_w) or 0.0)
+    return [*fact(title, sparkline(values, GRAPH_WIDTH, low, top)), (f"  {min(numbers):.0f}–{max(numbers):.0f}", "dim")]
+
+
+def _even(cluster: Cluster, row: GpuRow, metric: str) -> list[float | None]:
+    """The ten minutes up to now in equal steps, the mean of each; None where nothing was read in it."""
+    reading = row.watch.reading if row.watch else None
+    if reading is None or row.sample is None:
+        return []
+    steps = min(GRAPH_WIDTH, int(SPAN_S / max(1.0, 1.5 * max(reading.interval_s or 0.0, STEP_S))))
+    found: list[list[float]] = [[] for _ in range(steps)]
+    for at, value in cluster.streams.history.series(row.node, row.sample.gpu.key, metric):
+        ago_s = reading.taken_at - at
+        if value is not None and 0 <= ago_s < SPAN_S:
+            found[steps - 1 - int(ago_s * steps / SPAN_S)].append(value)
+    return [sum(values) / len(values) if values else None for values in found]
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
 def reading_lines(sample: GpuSample) -> list[Line]:

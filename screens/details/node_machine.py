@@ -12,6 +12,7 @@ from cockpit.sources.gpus import NodeWatch
 from cockpit.words import mib, moment, span
 from screens.details.parts import gpu_link, label
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
+from screens.unread import unread_lines
 from themes import state_token
 
 EVENTS_MAX = 20
@@ -38,6 +39,7 @@ def machine_lines(cluster: Cluster, name: str, rows: Sequence[GpuRow]) -> list[L
         *[[], section("machine"), *_machine(watch, reading, cluster.clock.steady())],
         *_mounts(reading),
         *_efa(reading.efa),
+        *unread_lines(reading),
     ]
 
 
@@ -102,7 +104,6 @@ def _machine(watch: NodeWatch, reading: NodeReading, steady: float) -> list[Line
                 ("read", seen),
             ]
         ),
-        *facts(("not read", f"{what}: {why}") for what, why in sorted(reading.not_read.items()) if what != _KERNEL_LOG),
     ]
 
 
