@@ -8,6 +8,7 @@ from cockpit.cluster import Cluster
 from cockpit.fleet import GpuRow
 from cockpit.formats.kernel_log import KernelEvent, KernelKind, health_of
 from cockpit.gpu_models import DriverState, EfaDevice, MountReading, NodeReading
+from cockpit.models import Health
 from cockpit.sources.gpus import NodeWatch
 from cockpit.words import mib, moment, span
 from screens.details.parts import gpu_link, label
@@ -19,7 +20,11 @@ EVENTS_MAX = 20
 DEVICES_MAX = 8
 _NEARLY_FULL_PCT = 90.0
 _KERNEL_LOG = "kernel log"  # as the probe names it
-_DRIVER_WELL = (DriverState.OK, DriverState.SMI, DriverState.NEURON, DriverState.STARTING, DriverState.UNKNOWN)
+_DRIVER_BAD = {
+    DriverState.SILENT: Health.UNKNOWN,
+    DriverState.SLOW: Health.WARN,
+    **dict.fromkeys((DriverState.HUNG, DriverState.CRASHED, DriverState.FAILED), Health.CRITICAL),
+}
 # Counters of the EFA driver that tell of trouble; all others count what is sent and received.
 _BAD = (
     "rx_drops rdma_read_wr_err rdma_write_wr_err retrans_timeout_events impaired_remote_conn_events"
@@ -93,7 +98,7 @@ def _machine(watch: NodeWatch, reading: NodeReading, steady: float) -> list[Line
     uptime = "" if reading.uptime_s is None else span(reading.uptime_s)
     seen = "" if watch.seen_at is None else f"{span(steady - watch.seen_at)} ago"
     return [
-        fact("driver", words, "" if driver.state in _DRIVER_WELL else "critical"),
+        fact("driver", words, state_token(_DRIVER_BAD.get(driver.state, Health.OK))),
         *facts(
             [
                 ("load", f"{load}  on {reading.cpus} CPUs" if reading.cpus and load else load),

@@ -8,16 +8,16 @@ from typing import Any
 
 from cockpit.cluster import Cluster
 from cockpit.config import ClusterConfig
-from cockpit.demo.gpu_state import GPU_BUSES, node_ranks, uuid_of
+from cockpit.demo.gpu_state import node_ranks
 from cockpit.demo.sim import Simulation
 from cockpit.formats.kernel_log import KernelEvent
-from cockpit.gpu_models import Driver, DriverState, Gpu, GpuProcess, GpuSample, NodeReading
-from cockpit.models import QueueRow, Snapshot
-from cockpit.sources.base import Beat
+from cockpit.gpu_models import Driver, DriverState, GpuProcess, NodeReading
+from cockpit.models import QueueRow
 from cockpit.sources.gpu_events import NodeEvents
-from cockpit.sources.gpus import GPUS, FleetReading, NodeWatch
+from cockpit.sources.gpus import FleetReading, NodeWatch
 from screens.lines import Line, Link, links
 from tests.still import StillClock, StillHost, still_cluster
+from tests.still_gpus import sample, tell
 
 Change = Callable[[NodeWatch], NodeWatch]
 
@@ -33,30 +33,29 @@ def watched(
 
 
 def put_fleet(cluster: Cluster, sim: Simulation, clock: StillClock, change: Mapping[str, Change]) -> None:
-    """What the source `gpus` answers now."""
+    """What the source `gpus` answers now: every GPU well, every rank where the simulation has it."""
     up = [name for name, node in sim.nodes.items() if node.responding and node.boot_at is not None]
     found = {name: _watch(sim, name, clock) for name in up}
     found |= {name: alter(found[name]) for name, alter in change.items() if name in found}
-    snapshot = Snapshot(clock.now(), 0.0, FleetReading(found))
-    cluster.store.put(GPUS.name, Beat(snapshot, 2.0, clock.steady() + 2.0))
+    tell(cluster, FleetReading(found))
 
 
 def _watch(sim: Simulation, name: str, clock: StillClock) -> NodeWatch:
     now = clock.now()
-    node = sim.nodes[name]
-    samples = tuple(
-        GpuSample(
-            Gpu(f"GPU-{name}-{slot}", index=slot, minor=slot, uuid=uuid_of(name, slot), pci=f"0000:{bus}:00"),
-            taken_at=now,
-            util_pct=98.0,
-            temp_c=60.0 + slot,
-            power_w=620.0 + slot,
-            mem_used_mib=65_000.0,
-            sm_clock_mhz=1755.0,
-            throttle_mask=0.0,
+    held = [
+        GpuProcess(
+            f"GPU-{rank.gpu}",
+            rank.pid,
+            float(rank.mem_mib),
+            exists=True,
+            user=rank.uid_of,
+            command=rank.program,
+            job_id=rank.job_id,
+            rank=float(rank.rank or 0),
+            world_size=float(rank.world),
         )
-        for slot, bus in enumerate(GPU_BUSES)
-    )
+        for rank in node_ranks(sim, sim.nodes[name])
+    ]
     reading = NodeReading(
         now,
         1,
@@ -65,21 +64,8 @@ def _watch(sim: Simulation, name: str, clock: StillClock) -> NodeWatch:
         booted_at=now - 86_400,
         interval_s=2.0,
         driver=Driver(DriverState.OK, version="570.133.20"),
-        gpus=samples,
-        processes=tuple(
-            GpuProcess(
-                f"GPU-{name}-{rank.gpu}",
-                rank.pid,
-                mem_mib=float(rank.mem_mib),
-                exists=True,
-                user=rank.uid_of,
-                command=rank.program,
-                job_id=rank.job_id,
-                rank=float(rank.rank or 0),
-                world_size=float(rank.world),
-            )
-            for rank in node_ranks(sim, node)
-        ),
+        gpus=tuple(sample(slot, now) for slot in range(8)),
+        processes=tuple(held),
         processes_at=now,
         log_source="journal",
     )

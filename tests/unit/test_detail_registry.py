@@ -94,7 +94,8 @@ def hostile_processes(one: NodeWatch) -> NodeWatch:
         replace(p, user=printable(HOSTILE[n % len(HOSTILE)]), command=printable(HOSTILE[-n % len(HOSTILE)]))
         for n, p in enumerate(one.reading.processes)
     )
-    return replace(one, reading=replace(one.reading, processes=held))
+    not_read = {"kernel log": HOSTILE[3], "EFA counters": printable(HOSTILE[5])}
+    return replace(one, reading=replace(one.reading, processes=held, not_read=not_read))
 
 
 def hostile_cluster() -> Cluster:
@@ -194,7 +195,7 @@ def test_ranks_that_no_probe_tells_come_from_slurm_on_the_nodes(monkeypatch: pyt
 
 
 def test_processes_that_tell_no_rank_are_asked_of_slurm_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    nameless = (GpuProcess(f"GPU-{NODE}-0", 77, exists=True, job_id=48219),)
+    nameless = (GpuProcess("GPU-0", 77, exists=True, job_id=48219),)
     cluster, _, _ = watched({NODE: with_reading(processes=nameless)})
     asked: list[str] = []
 

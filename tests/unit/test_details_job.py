@@ -54,7 +54,7 @@ def test_from_a_running_job_to_the_pid_of_rank_3_and_its_gpu_and_node() -> None:
 
 def test_the_gpu_that_is_not_like_the_others_comes_first_with_its_rank() -> None:
     lines = of("48219", {"gpu-st-p5-3": with_gpu(5, util_pct=0.0)})
-    odd = with_text(lines, "utilisation 0 % now, the others 98 %")
+    odd = with_text(lines, "utilisation 0 % now, the others 93 %")
     assert link_texts(odd) == ["gpu-st-p5-3/5"]
     assert "rank 13" in text(odd)
     where = texts(lines).partition("where: 3 nodes")[2]

@@ -147,4 +147,4 @@ def test_old_numbers_of_a_gpu_are_not_held_against_those_of_now() -> None:
     cluster, _, _ = watched({NODE: with_gpu(5, taken_at=0.0)})
     lines = details(cluster, Subject("gpu", f"{NODE}/5"))
     assert "peers" not in texts(lines)
-    assert " old" in text(with_text(lines, "readings,"))
+    assert " ago" in text(with_text(lines, "readings of "))

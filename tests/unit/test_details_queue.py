@@ -77,7 +77,7 @@ def test_every_kind_of_problem_says_what_it_means(key: str) -> None:
     cluster, _, _ = watched()
     node, job = "gpu-st-p5-2", lead(cluster).key
     about = (("gpu", f"{node}/3"), ("node", node), ("job", job), ("queue", "gpu"))
-    with_problem(cluster, Problem(key, Health.WARN, node, "a title", "a step", "evidence", None, 1, about))
+    with_problem(cluster, Problem(key, Health.WARN, node, "a title", "a step", "evidence", about=about))
     lines = of(cluster, key)
     assert "meaning" in texts(lines)
     assert "a title" in texts(lines)
