@@ -37,7 +37,8 @@ def title(subject: Subject) -> str:
         return f"all {word}s"
     if subject.kind in ("xid", "sxid"):
         return f"{word} {subject.key}"
-    return f"{word} › {subject.key.rstrip('_') if subject.kind == 'job' else subject.key}"
+    key = subject.key.rstrip("_") if subject.kind == "job" else subject.key
+    return f"{word} › {key.replace(':', ' ') if subject.kind == 'problem' else key}"
 
 
 def explain(cluster: Cluster, subject: Subject) -> list[Line]:

@@ -16,9 +16,9 @@ from cockpit.gpu_models import known
 from cockpit.kinds.notes import kind_note, remedy_note
 from cockpit.words import moment, plural
 from screens.details.commands import commands, gpu_words, job_words
-from screens.details.parts import command, gpu_link, job_link, label, listed, node_link
+from screens.details.parts import command, gpu_link, jobs_listed, label, listed, node_link
 from screens.details.queue import NO_REASON, waiting_by_reason
-from screens.lines import Line, Link, Piece, fact, facts, section
+from screens.lines import Line, Piece, fact, facts, section
 from themes import state_token
 
 SEEN_MAX = 20
@@ -165,7 +165,6 @@ def reason_lines(cluster: Cluster, key: str) -> list[Line]:
         jobs = cluster.view.queue.jobs if cluster.view.queue else ()
         held = next((found for one, found in waiting_by_reason(jobs) if one.code == told.code), [])
         tasks = plural(sum(job.task_count for job in held), "job")
-        links: list[Piece] = [Link(job.label, "", job_link(job).subject) for job in held]
-        lines += [[], section(f"who waits with it: {tasks}"), *listed("by priority", links)]
+        lines += [[], section(f"who waits with it: {tasks}"), *jobs_listed("by priority", held)]
         lines += commands([("head", argv) for argv in told.show], job_words(held[0])) if held else []
     return lines or [[f"{key} is no reason"]]

@@ -16,7 +16,7 @@ from screens.details.commands import commands, job_words
 from screens.details.job import job_problems, states
 from screens.details.job_place import job_place
 from screens.details.job_where import rank_lines
-from screens.details.parts import job_link, known_nodes, listed, node_link, nodes_line, problem_section
+from screens.details.parts import jobs_listed, known_nodes, listed, node_link, nodes_line, problem_section
 from screens.details.queue import queue_meaning, queue_state
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
 
@@ -93,4 +93,4 @@ def _ahead(cluster: Cluster, job: Job) -> list[Line]:
         and not set(other.partitions).isdisjoint(job.partitions)
     ]
     first = sorted(before, key=lambda other: -(other.priority or 0))
-    return listed("ahead of it", [job_link(other) for other in first], most=AHEAD_MAX)
+    return jobs_listed("ahead of it", first, AHEAD_MAX)

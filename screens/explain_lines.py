@@ -20,7 +20,7 @@ from screens.details.parts import (
     command,
     find_gpu,
     find_node,
-    job_link,
+    jobs_listed,
     label,
     listed,
     naming,
@@ -112,7 +112,7 @@ def explain_queue(cluster: Cluster, name: str) -> list[Line]:
     lines += facts([("here", kind_note(cluster.kind, "queue_closed") if state in ("inactive", "down") else "")])
     jobs = [job for job in cluster.view.queue.jobs if name in job.partitions] if cluster.view.queue else []
     for told, held in waiting_by_reason(jobs):
-        lines += [[], *told_lines(told), *listed("who", [job_link(job) for job in held], most=AHEAD_MAX)]
+        lines += [[], *told_lines(told), *jobs_listed("who", held, AHEAD_MAX)]
     show = [("head", ("scontrol", "show", "partition", name)), ("head", ("squeue", "-p", name, "--start"))]
     return [*lines, [], section("what shows it"), *commands(show, {})]
 

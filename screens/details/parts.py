@@ -75,6 +75,13 @@ def listed(name: str, pieces: Sequence[Piece], between: str = ", ", most: int = 
     return [shown]
 
 
+def jobs_listed(name: str, jobs: Sequence[Job], most: int = LINKS_MAX) -> list[Line]:
+    """The first jobs as links, and how many more there are: a queue may hold 20,000."""
+    lines = listed(name, [job_link(job) for job in jobs[:most]])
+    more: Line = [(f" and {len(jobs) - most} more", "dim")] if len(jobs) > most else []
+    return [[*line, *more] for line in lines]
+
+
 def nodes_line(name: str, names: Sequence[str], nodes: Mapping[str, Node]) -> list[Line]:
     """A folded list of nodes; those that deviate, or all when they are few, are links."""
     if not names:

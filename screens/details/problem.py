@@ -38,8 +38,8 @@ def all_problem_lines(cluster: Cluster) -> list[Line]:
         since = f"  for {span(now - problem.since)} ({moment(problem.since, now)})" if problem.since else ""
         word = (f"{WORDS[problem.health]:<5} ", STATE_TOKENS[problem.health])
         lines += [[word, problem_link(problem), (since, "dim")]]
-        lines += facts([("evidence", problem.evidence), ("next", problem.next_step)])
-        lines.append([])
+        lines += facts([("known to", _known(problem, now)), ("evidence", problem.evidence)])
+        lines += [*facts([("next", problem.next_step)]), []]
     return lines or [["no problem is known"], [("what is checked: sources, nodes, queues, stuck jobs, GPUs", "dim")]]
 
 
@@ -53,7 +53,7 @@ def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
         [(problem.title, state_token(problem.health))],
         [],
         fact("severity", WORDS[problem.health], state_token(problem.health)),
-        *facts([("since", since), ("evidence", problem.evidence)]),
+        *facts([("since", since), ("known to", _known(problem, now)), ("evidence", problem.evidence)]),
         *_code(problem),
         *facts([("meaning", told.means or _code_meaning(problem)), ("here", _here(cluster, problem, told.topic))]),
         *facts([("next", _next(cluster, problem))]),
@@ -61,6 +61,12 @@ def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
     shown = commands(told.show, problem_words(cluster, problem))
     lines += [[], section("what shows it"), *shown] if shown else []
     return lines + about_lines(cluster, problem)
+
+
+def _known(problem: Problem, now: float) -> str:
+    """Who has acknowledged it, in their words."""
+    known = problem.acknowledged
+    return f"{known.who} since {moment(known.at, now)}: {known.note}" if known else ""
 
 
 def code_of(problem: Problem) -> tuple[str, str]:

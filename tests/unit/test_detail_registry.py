@@ -59,6 +59,7 @@ def test_titles() -> None:
     assert title(Subject("node", "gpu-1")) == "node › gpu-1"
     assert title(Subject("job", "123_")) == "job › 123"
     assert title(Subject("problem", "")) == "all problems"
+    assert title(Subject("problem", "gpu:gpu-1:xid:79")) == "problem › gpu gpu-1 xid 79"
     assert title(Subject("xid", "79")) == "Xid 79"
 
 

@@ -9,7 +9,7 @@ import pytest
 from cockpit.catalog.problems import problem_fact
 from cockpit.cluster import Cluster
 from cockpit.gpu_models import MountReading
-from cockpit.models import Health, Partition, Problem
+from cockpit.models import Acknowledgement, Health, Partition, Problem
 from cockpit.sources.base import Beat
 from cockpit.sources.slurm import NODES
 from screens.detail_registry import details
@@ -85,6 +85,16 @@ def test_every_kind_of_problem_says_what_it_means(key: str) -> None:
     assert "{" not in texts(lines)
     if key != "probe:left_out":
         assert "what shows it" in texts(lines)
+
+
+def test_who_knows_of_a_problem_is_told_in_their_words() -> None:
+    cluster, _, clock = watched()
+    known = Acknowledgement("INC-7 [/] waits for parts", "maria", clock.now() - 60)
+    one = Problem("driver:n1", Health.WARN, "n1", "t", "s", acknowledged=known)
+    cluster.problems = lambda: (one,)  # type: ignore[method-assign]
+    for key in ("", "driver:n1"):
+        assert "maria since" in texts(of(cluster, key))
+        assert "INC-7 [/] waits for parts" in texts(of(cluster, key))
 
 
 def test_commands_are_quoted_so_that_they_can_be_pasted() -> None:
