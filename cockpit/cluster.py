@@ -5,7 +5,6 @@ This is what screens and the command line are handed; they never build a host or
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +18,9 @@ from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
 from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
 from cockpit.fleet_state import Fleet
-from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
+from cockpit.formats.listpids import JobPid
+from cockpit.formats.node_history import NodeOutage
+from cockpit.formats.scontrol_show import JobDetail, NodeDetail, Pairs, parse_job_detail, parse_node_detail
 from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.hosts import open_host, retry_now
@@ -28,6 +29,7 @@ from cockpit.kinds import Kind, find_kind, kind_named
 from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem, QueueReading, SlurmSite
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
+from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.store import Store
 from cockpit.text import printable
@@ -94,6 +96,9 @@ class Cluster:
         self._acknowledging = threading.Thread(target=self._keep_acknowledged, name="acknowledged", daemon=True)
         self._view_lock = threading.Lock()
         self.watches_gpus = watch_gpus
+        self._pool: NodePool | None = None
+        self._pool_lock = threading.Lock()
+        self._on_demand = OnDemand(self.slurm, self._open_nodes)
         self._pollers = self._slurm_pollers()
         if watch_gpus:
             self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
@@ -108,9 +113,15 @@ class Cluster:
         )
 
     def _open_nodes(self) -> NodePool:
+        """The one pool of connections to nodes, opened when it is first wanted, by whoever wants it."""
         from cockpit.hosts.pool import NodePool
 
-        return NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
+        with self._pool_lock:
+            if self._pool is None:
+                self._pool = NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
+            if self._stopped.is_set():
+                self._pool.close()
+            return self._pool
 
     def _gpu_targets(self) -> Iterable[Target]:
         """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
@@ -239,10 +250,12 @@ class Cluster:
 
     def stop(self) -> None:
         """End the pollers and close every connection; waits for nothing."""
+        self._stopped.set()
         for poller in self._pollers:
             poller.stop()
-        self._stopped.set()
         self.streams.close()
+        if self._pool is not None:
+            self._pool.close()
         self.head.close()
 
     def refresh(self) -> None:
@@ -279,17 +292,30 @@ class Cluster:
 
     def job_detail(self, job: Job) -> JobDetail:
         """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
-        spec = str(job.job_id)
-        if job.array_job_id is not None and (first := re.match(r"\d+", job.array_tasks)):
-            # The array's own id would print every task: 22 MB for 20,000 of them.
-            spec = f"{job.array_job_id}_{first[0]}"
-        args = ["-d", "show", "job", spec]
+        args = ["-d", "show", "job", joins.job_spec(job)]
         return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job.label}"), job.job_id)
 
     def node_detail(self, name: str) -> NodeDetail:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
         args = ["-d", "show", "node", name]
         return parse_node_detail(self.slurm.read("scontrol", args, f"reading node {name}"))
+
+    def partition_detail(self, name: str) -> Pairs:
+        """Everything Slurm tells of one queue; waits for the head, so never call it on the UI thread."""
+        return self._on_demand.partition(name)
+
+    def node_history(self, name: str) -> tuple[NodeOutage, ...]:
+        """When a node was down or drained, by whom and why, if accounting keeps it; waits for the head."""
+        return self._on_demand.node_history(name)
+
+    def job_pids(self, node: Node, job: Job) -> tuple[JobPid, ...]:
+        """The job's processes on one of its nodes, from Slurm there; waits for that node. Raises FaultError."""
+        try:
+            return self._on_demand.job_pids(node, job)
+        finally:
+            watched = self.view.fleet.nodes if self.view.fleet else {}
+            if self._pool is not None and node.name not in watched:
+                self._pool.forget(node.name)  # nobody would see it come back as another machine
 
 
 def _has_looked(watch: NodeWatch) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
+from typing import TypeVar
 
 from cockpit.config import Rules
-from cockpit.fleet import GpuRow, gpu_freshness
+from cockpit.fleet import GpuRow, about, gpu_freshness
 from cockpit.fleet_state import Fleet
 from cockpit.formats.hostlist import fold
 from cockpit.gpu_models import NodeReading
@@ -25,6 +27,7 @@ IDLE_JOB_PCT = 5.0
 GAP_S = 15.0
 LEAST_SAMPLES = 4
 
+K = TypeVar("K", bound=Hashable)
 _Wanted = tuple[str, str, float, float | None]
 
 
@@ -131,9 +134,11 @@ class JobUse:
             values = {key: value for key, value in means.items() if value is not None}
             if len(values) < max(2, STRAGGLER_SEEN * total):
                 continue
-            late = _late(values, fleet.rules.straggler_pct)
-            if late:
-                yield _lag(job, late, values, total, (metric, word, unit))
+            slow = late(values, fleet.rules.straggler_pct)
+            if slow:
+                rows = {row.key: row for row in seen}
+                lag = _lag(job, slow, values, total, (metric, word, unit))
+                yield replace(lag, about=about(rows[key] for key in slow))
 
 
 def _all_seen(job: Job, held: Sequence[GpuRow]) -> bool:
@@ -151,17 +156,19 @@ def _low_use(job: Job, held: Sequence[GpuRow], use: Mapping[str, float], rules: 
         gpus = f"{len(held)} GPU{'' if len(held) == 1 else 's'}"
         title = f"holds {gpus} and uses none for {minutes} · {job.user}"
         step = "ask its owner what it waits for; cancelling it frees the GPUs"
-        yield Problem(f"job:idle:{job.job_id}", Health.WARN, f"job {job.label}", title, step, nodes, count=len(held))
+        yield Problem(f"job:idle:{job.job_id}", Health.WARN, f"job {job.label}", title, step, nodes,
+                      count=len(held), about=about(held))  # fmt: skip
     elif low:
         title = (
             f"{len(low)} of its {len(held)} GPUs are used under {rules.gpu_idle_pct:.0f} % for {minutes} · {job.user}"
         )
         evidence = ", ".join(f"{row.key} {use[row.key]:.0f} %" for row in low[:8])
         step = "enter on the job: which ranks they are, and what these do"
-        yield Problem(f"job:low:{job.job_id}", Health.WARN, f"job {job.label}", title, step, evidence, count=len(low))
+        yield Problem(f"job:low:{job.job_id}", Health.WARN, f"job {job.label}", title, step, evidence,
+                      count=len(low), about=about(low))  # fmt: skip
 
 
-def _late(values: Mapping[str, float], straggler_pct: float) -> list[str]:
+def late(values: Mapping[K, float], straggler_pct: float) -> list[K]:
     """The keys far under the median, always less than half of them.
 
     Median and MAD with a floor of 1 % of the median, and never for less than the rule's distance: in a job
@@ -169,15 +176,17 @@ def _late(values: Mapping[str, float], straggler_pct: float) -> list[str]:
     """
     numbers = list(values.values())
     middle = max(numbers) if len(numbers) == 2 else median(numbers)
+    if min(numbers) >= middle * (1 - straggler_pct / 100):
+        return []
     spread = max(median(abs(value - middle) for value in numbers), 0.01 * middle)
     limit = middle * (1 - straggler_pct / 100)
     few = len(numbers) < 5  # too few for a spread to mean anything
-    late = [
+    slow = [
         key
         for key, value in values.items()
         if value < limit and (few or 0.6745 * (middle - value) / spread > STRAGGLER_MAD_Z)
     ]
-    return late if len(late) * 2 < len(numbers) or (len(numbers) == 2 and len(late) == 1) else []
+    return slow if len(slow) * 2 < len(numbers) or (len(numbers) == 2 and len(slow) == 1) else []
 
 
 def _lag(

@@ -13,6 +13,15 @@ from cockpit.text import printable
 
 _PING = re.compile(r"^Slurmctld\(([^)]*)\) at (\S+) (?:is|are) (\S+)", re.MULTILINE)
 _CONFIG = re.compile(r"^([A-Za-z][\w/:]*(?:\[\d+\])?)\s*=[ \t]*(.*)$", re.MULTILINE)
+# In the order in which they are shown; what is unlimited or open to all is left out.
+_LIMIT_KEYS = """
+    MaxTime DefaultTime MinNodes MaxNodes MaxCPUsPerNode MaxMemPerNode QoS AllowAccounts DenyAccounts AllowQos DenyQos
+    AllowGroups AllocNodes RootOnly ReqResv OverSubscribe ExclusiveUser PreemptMode PriorityTier PriorityJobFactor
+    GraceTime
+"""
+_LIMITS = tuple(_LIMIT_KEYS.split())
+_NO_LIMIT = frozenset({"ALL", "UNLIMITED", "NO", "0", "OFF", "INFINITE"})
+_USUALLY_1 = frozenset({"MinNodes", "PriorityTier", "PriorityJobFactor"})
 _PARTITION_PAIR = re.compile(r"(?:^|\s)([A-Z][A-Za-z]*)=(\S*)")
 
 
@@ -74,9 +83,15 @@ def parse_partitions(raw: bytes) -> tuple[PartitionConfig, ...]:
                 default=values.get("Default") == "YES",
                 hidden=values.get("Hidden") == "YES",
                 max_time=printable(values.get("MaxTime", "")),
+                limits=tuple((key, printable(value)) for key in _LIMITS if _limits(key, value := values.get(key, ""))),
             )
         )
     return tuple(partitions)
+
+
+def _limits(key: str, value: str) -> bool:
+    """Whether a queue's value keeps anything out: most say that everything is allowed."""
+    return value not in NO_VALUE and value not in _NO_LIMIT and (value != "1" or key not in _USUALLY_1)
 
 
 def _word(text: str) -> str:

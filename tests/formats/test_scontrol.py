@@ -78,7 +78,7 @@ def test_what_the_config_does_not_tell_stays_unknown() -> None:
 def test_partitions() -> None:
     assert parse_partitions(PARTITIONS) == (
         PartitionConfig("gpu", "UP", "gpu-dy-p5-[1-8],gpu-st-p5-[1-8]", 16, True, False, "UNLIMITED"),
-        PartitionConfig("old", "INACTIVE", "", 0, False, True, "12:00:00"),
+        PartitionConfig("old", "INACTIVE", "", 0, False, True, "12:00:00", (("MaxTime", "12:00:00"),)),
     )
     assert parse_partitions(b"No partitions in the system\n") == ()
 

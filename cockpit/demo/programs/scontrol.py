@@ -1,4 +1,4 @@
-"""scontrol of the demo: ping, version and the show commands; a login without any right to change things."""
+"""scontrol of the demo: ping, version, listpids and the show commands; a login without any right to change things."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from cockpit.demo.jobs import SimJob
 from cockpit.demo.machines import SLURM_VERSION
 from cockpit.demo.programs.call import Call
 from cockpit.demo.programs.jobfields import JobRow
+from cockpit.demo.programs.listpids import listpids
 from cockpit.demo.programs.partitions import PARTITIONS
 from cockpit.demo.programs.records import job_lines, node_lines, partition_lines
 from cockpit.demo.programs.settings import show_config
@@ -53,6 +54,8 @@ def scontrol(call: Call) -> Answer:
         return Answer(0, encode(f"Slurmctld(primary) at {HEAD} is UP\n"))
     if keyword == "show":
         return _show(call, rest, style)
+    if keyword == "listpids":
+        return listpids(call, rest)
     if keyword in _REFUSED:
         raise WrongUse("slurm_update error: Invalid user id\n")
     raise WrongUse(f"invalid keyword: {keyword}\n")
