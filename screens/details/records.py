@@ -29,6 +29,7 @@ from screens.lines import Line, Piece, facts, section
 
 ASKED_MAX = 64  # nodes asked for a job's processes
 AT_ONCE = 8
+ALL_S = 20.0  # nodes that were not asked by then are not asked
 HISTORY_MAX = 20
 EPOCH_DIGITS = 10
 
@@ -129,8 +130,9 @@ def _pids(cluster: Cluster, job: Job, key: str) -> list[Line]:
         return []
     nodes = known_nodes(cluster.view)
     asked = [nodes[name] for name in names[:ASKED_MAX] if name in nodes]
+    until = cluster.clock.steady() + ALL_S
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        answers = list(threads.map(lambda node: _ask(cluster, node, job), asked))
+        answers = list(threads.map(lambda node: _ask(cluster, node, job, until), asked))
     lines: list[Line] = []
     failed: dict[str, list[str]] = defaultdict(list)
     for node, told in zip(asked, answers, strict=True):
@@ -153,8 +155,10 @@ def _unseen(cluster: Cluster, job: Job, key: str) -> list[str]:
     return [name for name in place.names if name not in told]
 
 
-def _ask(cluster: Cluster, node: Node, job: Job) -> tuple[JobPid, ...] | str:
+def _ask(cluster: Cluster, node: Node, job: Job, until: float) -> tuple[JobPid, ...] | str:
     """The processes, or why there are none: one node that fails does not hide the others."""
+    if cluster.clock.steady() > until:
+        return f"not asked, since the others took {ALL_S:.0f} s"
     try:
         return cluster.job_pids(node, job)
     except FaultError as error:

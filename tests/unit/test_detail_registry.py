@@ -16,7 +16,9 @@ from cockpit.sources.gpus import NodeWatch
 from cockpit.text import printable
 from screens.content import styled
 from screens.detail_registry import DETAILS, EXPLAIN, RECORDS, details, explain, read_more, title
+from screens.details import records
 from screens.lines import Line, Subject
+from tests.still import StillClock
 from tests.unit.details_cluster import (
     Change,
     lead,
@@ -208,3 +210,19 @@ def test_processes_that_tell_no_rank_are_asked_of_slurm_too(monkeypatch: pytest.
     assert "pid 77" in texts(details(cluster, Subject("job", "48219")))
     read_more(cluster, Subject("job", "48219"))
     assert asked == [NODE]
+
+
+def test_nodes_that_hang_do_not_hold_up_the_record_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = blind_cluster()
+
+    def pids(node: Node, job: Job) -> tuple[JobPid, ...]:
+        clock = cluster.clock
+        assert isinstance(clock, StillClock)
+        clock.time += 15  # as if each took so long
+        raise FaultError(Fault(FaultKind.TIMEOUT, "asking", "no answer in time"))
+
+    monkeypatch.setattr(cluster, "job_pids", pids)
+    monkeypatch.setattr(records, "AT_ONCE", 1)
+    told = texts(read_more(cluster, Subject("job", "48219")))
+    assert "gpu-st-p5-[2-3]: no answer in time" in told
+    assert "gpu-st-p5-4: not asked, since the others took 20 s" in told
