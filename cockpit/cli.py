@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit.config import ClusterConfig, Config, ConfigError, config_path
+from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
@@ -316,7 +316,7 @@ def _demo(arguments: argparse.Namespace) -> int:
         config = load_config(demo.start())
         name = next(iter(config.clusters))
         if arguments.headless:
-            return _headless(config.clusters[name], 5.0 if arguments.seconds is None else arguments.seconds)
+            return _headless(config.clusters[name], config.rules, 5.0 if arguments.seconds is None else arguments.seconds)
         gc.disable()
         from cockpit.app import run_app
 
@@ -326,11 +326,11 @@ def _demo(arguments: argparse.Namespace) -> int:
         demo.stop()
 
 
-def _headless(config: ClusterConfig, seconds: float) -> int:
+def _headless(config: ClusterConfig, rules: Rules, seconds: float) -> int:
     """Poll for a while without a screen, then print the status; what a demo shows is no failure of the command."""
     from cockpit.cluster import Cluster
 
-    cluster = Cluster(config)
+    cluster = Cluster(config, rules=rules)
     cluster.start()
     try:
         time.sleep(seconds)

@@ -13,10 +13,11 @@ from cockpit.config import Rules
 from cockpit.fleet import GpuRow, about, gpu_freshness
 from cockpit.fleet_state import Fleet
 from cockpit.formats.hostlist import fold
-from cockpit.gpu_models import NodeReading
+from cockpit.gpu_means import Means
+from cockpit.hang_watch import hung_job
 from cockpit.joins import nodes_of
 from cockpit.models import Freshness, Health, Job, Problem
-from cockpit.sources.gpu_history import GpuHistory
+from cockpit.words import span
 
 EVERY_S = 10.0  # means over minutes hardly change from one beat to the next, and cost most
 GPUS_A_LOOK = 256  # so that a big fleet is spread over several beats
@@ -24,63 +25,8 @@ STRAGGLER_OVER_S = 120.0
 STRAGGLER_MAD_Z = 3.5
 STRAGGLER_SEEN = 0.75  # of a job's GPUs must be known before one of them may be said to lag
 IDLE_JOB_PCT = 5.0
-GAP_S = 15.0
-LEAST_SAMPLES = 4
 
 K = TypeVar("K", bound=Hashable)
-_Wanted = tuple[str, str, float, float | None]
-
-
-def mean(
-    series: Sequence[tuple[float, float | None]], until: float, span_s: float, since: float | None, gap_s: float
-) -> float | None:
-    """Mean of what was read in the `span_s` seconds before `until`.
-
-    None when that time began before `since`, or when nothing was read for longer than `gap_s` anywhere in it:
-    what nobody has seen is neither idle nor busy.
-    """
-    begin = until - span_s
-    if since is not None and since > begin:
-        return None
-    earliest, total, count = until, 0.0, 0
-    for at, value in reversed(series):  # one plain loop: it runs for every GPU of the fleet
-        if at < begin:
-            break
-        if value is None or at > until:
-            continue
-        if earliest - at > gap_s:
-            return None
-        earliest, total, count = at, total + value, count + 1
-    return total / count if count >= LEAST_SAMPLES and earliest - begin <= gap_s else None
-
-
-class Means:
-    """Means of single GPUs, each worked out once for the same reading of its node."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[NodeReading, dict[_Wanted, float | None]]] = {}
-
-    def of(self, history: GpuHistory, row: GpuRow, metric: str, span_s: float) -> float | None:
-        """Mean of a metric over the last seconds of the row's job; None when too little of it was seen."""
-        reading = row.watch.reading if row.watch else None
-        if reading is None or row.sample is None:
-            return None
-        kept = self._kept.get(row.node)
-        if kept is None or kept[0] is not reading:
-            kept = self._kept[row.node] = (reading, {})
-        since = row.job.started_at if row.job else None
-        wanted = (row.sample.gpu.key, metric, span_s, since)
-        if wanted not in kept[1]:
-            # The slower the probe is told to be, the longer are the gaps that mean nothing.
-            gap_s = max(GAP_S, 2.5 * (reading.interval_s or 0.0))
-            series = history.series(row.node, row.sample.gpu.key, metric)
-            kept[1][wanted] = mean(series, reading.taken_at, span_s, since, gap_s)
-        return kept[1][wanted]
-
-    def keep(self, nodes: Iterable[str]) -> None:
-        """Forget all other nodes."""
-        names = set(nodes)
-        self._kept = {name: kept for name, kept in self._kept.items() if name in names}
 
 
 class JobUse:
@@ -116,9 +62,12 @@ class JobUse:
         if job is None:
             return
         fresh = [row for row in held if gpu_freshness(row, fleet.steady) is Freshness.LIVE]
+        total = max(job.gpus or 0, len(held))
+        if (hung := hung_job(job, fresh, total, self._means, fleet)) is not None:
+            yield hung  # which says more than that one of its GPUs is little used
+            return
         if len(fresh) == len(held) and _all_seen(job, held):
             yield from self._low_use(job, held, fleet)
-        total = max(job.gpus or 0, len(held))
         if len(fresh) > 1 and len(fresh) >= STRAGGLER_SEEN * total:
             yield from self._stragglers(job, fresh, total, fleet)
 
@@ -149,7 +98,7 @@ def _all_seen(job: Job, held: Sequence[GpuRow]) -> bool:
 
 
 def _low_use(job: Job, held: Sequence[GpuRow], use: Mapping[str, float], rules: Rules) -> Iterator[Problem]:
-    minutes = f"{rules.gpu_idle_for_s / 60:.0f} min"
+    minutes = span(rules.gpu_idle_for_s)
     low = [row for row in held if use[row.key] < rules.gpu_idle_pct]
     nodes = fold({row.node for row in held})
     if all(value < IDLE_JOB_PCT for value in use.values()):
