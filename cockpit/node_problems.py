@@ -131,7 +131,7 @@ def _probes(fleet: Fleet) -> Iterator[Problem]:
     alike: dict[str, list[NodeWatch]] = defaultdict(list)
     for watch in fleet.reading.nodes.values():
         live = watch_freshness(watch, fleet.steady) is Freshness.LIVE
-        if not live and (watch.fault is not None or watch.seen_at is not None):
+        if not live and (watch.fault is not None or watch.seen_at is not None) and not _slurm_misses(watch, fleet):
             alike[watch.fault.kind.value if watch.fault else "silent"].append(watch)
     for kind, watches in alike.items():
         yield _probe_problem(kind, watches, fleet)
@@ -140,6 +140,12 @@ def _probes(fleet: Fleet) -> Iterator[Problem]:
         title = f"{len(fleet.reading.left_out)} nodes are not watched: `nodes.max` is reached"
         yield Problem("probe:left_out", Health.WARN, brief(fleet.reading.left_out), title,
                       "raise `nodes.max` in the config", names, about=about_nodes(fleet.reading.left_out))  # fmt: skip
+
+
+def _slurm_misses(watch: NodeWatch, fleet: Fleet) -> bool:
+    """Whether Slurm itself says that the node does not respond: then that is the problem, and this part of it."""
+    node = fleet.nodes.get(watch.node)
+    return node is not None and fleet.nodes_live and node.state.has("not_responding")
 
 
 def _probe_problem(kind: str, watches: list[NodeWatch], fleet: Fleet) -> Problem:
