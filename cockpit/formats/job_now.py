@@ -11,9 +11,8 @@ from cockpit.formats.records import format_args, split_fields, split_records
 from cockpit.formats.words import NO_TEXT_QUEUE, digits, word
 
 # Ids first, the reason (free text) last; the same columns on Slurm 22.05 to 25.11.
-_FIELDS = tuple(
-    ["JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "StateCompact", "RestartCnt", "PriorityLong", "Nice", "Reason"]
-)
+_NAMES = "JobID ArrayJobID ArrayTaskID HetJobID StateCompact RestartCnt PriorityLong Nice Reason"
+_FIELDS = tuple(_NAMES.split())
 _START = re.compile(rb"[0-9]+\x1f")
 
 
@@ -50,6 +49,11 @@ def job_now_args(labels: Sequence[str], mark: str, *, each_task: bool) -> list[s
 def on_nodes_args(hostlist: str, mark: str) -> list[str]:
     """What follows `squeue` to look at the jobs on these nodes."""
     return ["-h", "-a", "-w", hostlist, *_form(mark)]
+
+
+def waiting_args(user: str, mark: str) -> list[str]:
+    """What follows `squeue` to look at a user's waiting jobs."""
+    return ["-h", "-a", "-t", "PD", "-u", user, *_form(mark)]
 
 
 def _form(mark: str) -> list[str]:

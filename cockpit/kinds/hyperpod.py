@@ -50,6 +50,6 @@ class HyperPod:
     ) -> tuple[str, ...]:
         return (
             "The size of an instance group is SageMaker's: set its InstanceCount, sending all groups as described,",
-            "  aws sagemaker describe-cluster --cluster-name NAME, then aws sagemaker update-cluster --cluster-name NAME "
-            "--instance-groups ...",
+            "  aws sagemaker describe-cluster --cluster-name NAME",
+            "  aws sagemaker update-cluster --cluster-name NAME --instance-groups ...",
         )

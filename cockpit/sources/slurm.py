@@ -111,6 +111,10 @@ class SlurmClient:
         """
         return self._run(argv, deadline_s)
 
+    def probe(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
+        """Run another harmless command on the head, such as `sudo -n -l`; raises FaultError."""
+        return self._run(argv, deadline_s)
+
     def _run(self, argv: Sequence[str], deadline_s: float) -> Completed:
         return self._host.run(argv, deadline_s=deadline_s, env=SLURM_SET, unset=SLURM_UNSET)
 
