@@ -60,7 +60,12 @@ def _lost(jobs: Sequence[HurtJob]) -> str:
     if not known:
         return f"; the work of {plural(len(losing), 'job')} is lost (Slurm does not tell their GPUs)"
     least = "at least " if len(known) < len(losing) else ""
-    return f"; {least}{sum(known):,.1f} GPU-hours of work are lost, but for what was checkpointed"
+    return f"; {least}{gpu_time(sum(known))} of work are lost, but for what was checkpointed"
+
+
+def gpu_time(hours: float) -> str:
+    """GPU-hours in words; less than one in GPU-minutes."""
+    return f"{hours:,.1f} GPU-hours" if hours >= 1 else f"{hours * 60:.0f} GPU-minutes"
 
 
 def job_line(job: HurtJob) -> str:

@@ -16,6 +16,7 @@ from actions.targets import job_batches, queue_reading, records_of
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.models import Job
 from cockpit.sources.slurm import QUEUE
+from cockpit.words import plural
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
@@ -164,7 +165,7 @@ def hold(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         count=len(picked.labels),
         needs=NEEDS,
         jobs=blast.touched(cluster, picked.jobs, "waits until it is released", loses=False),
-        effects=(f"{len(others)} of them belong to others: {may}",) if others else (),
+        effects=(f"{plural(len(others), 'job')} of other users: {may}",) if others else (),
         left_out=picked.left,
         wishes=(Held(picked.labels),),
         undo=(Undo("release", picked.labels),),

@@ -12,6 +12,7 @@ from actions.node_wishes import Down, Drained, HandedOver, InService, Rebooted, 
 from actions.rights import site_now
 from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Offer, Options, Plan, Targets, Undo, Wish
 from actions.targets import host_batches, known_nodes, nodes_by_name, short_list
+from cockpit.formats.hostlist import fold
 from cockpit.formats.scontrol import version_of
 from cockpit.kinds.base import StateChange
 from cockpit.models import Node
@@ -36,7 +37,7 @@ def drain(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         draft.admin(f"drain {hosts}", ["update", f"nodename={hosts}", "state=drain", REASON], some)
     fates = _fates(names, draft.kind.fate_of_drained)
     return draft.plan(
-        f"drain {targets.folded}",
+        f"drain {fold(names)}",
         tier=COUNTED,
         count=len(names),
         needs=NEEDS,
@@ -73,7 +74,7 @@ def resume(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     for hosts, some in host_batches(names):
         draft.admin(f"resume {hosts}", ["update", f"nodename={hosts}", "state=resume"], some)
     return draft.plan(
-        f"resume {targets.folded}",
+        f"resume {fold(names)}",
         tier=UNDONE_EASILY,
         count=len(names),
         needs=NEEDS,
@@ -116,7 +117,7 @@ def down(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         draft.admin(f"set {hosts} down", ["update", f"nodename={hosts}", "state=down", REASON], some)
     fates = _fates(names, draft.kind.fate_of_drained)
     return draft.plan(
-        f"set {targets.folded} down",
+        f"set {fold(names)} down",
         tier=NAMED,
         count=len(names),
         needs=NEEDS,
@@ -149,7 +150,7 @@ def reboot(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     effect = own.fate if own else "no new job starts there; each node reboots when its jobs have ended, then serves"
     wish: Wish = HandedOver(tuple(names), own.reason) if own else Rebooted(tuple(names), _boot_s(site.resume_timeout_s))
     return draft.plan(
-        f"reboot {targets.folded}",
+        f"reboot {fold(names)}",
         tier=NAMED,
         count=len(names),
         needs=NEEDS,
@@ -181,7 +182,7 @@ def cancel_reboot(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     for hosts, some in host_batches(names):
         draft.admin(f"cancel the reboot of {hosts}", ["cancel_reboot", hosts], some)
     return draft.plan(
-        f"cancel the reboot of {targets.folded}",
+        f"cancel the reboot of {fold(names)}",
         tier=UNDONE_EASILY,
         count=len(names),
         needs=NEEDS,
@@ -214,7 +215,7 @@ def replace(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     jobs = blast.jobs_on(cluster, names)
     after = blast.touched(cluster, jobs, "runs on to its end, then its nodes are replaced", loses=False)
     return draft.plan(
-        f"replace {targets.folded}{' now' if options.now else ''}",
+        f"replace {fold(names)}{' now' if options.now else ''}",
         tier=NAMED,
         count=len(names),
         needs=NEEDS,

@@ -12,6 +12,7 @@ from actions.nodes import NEEDS, sorted_out
 from actions.rights import site_now
 from actions.spec import UNDONE_EASILY, Options, Plan, Targets, Undo
 from actions.targets import host_batches
+from cockpit.formats.hostlist import fold
 from cockpit.formats.scontrol import version_of
 from cockpit.models import Node, SlurmSite
 from cockpit.words import span
@@ -56,7 +57,7 @@ def pin(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     names = tuple(node.name for node in go)
     keep_step(draft, names, there=True)
     return draft.plan(
-        f"keep {targets.folded} up",
+        f"keep {fold(names)} up",
         tier=UNDONE_EASILY,
         count=len(names),
         needs=NEEDS,
@@ -84,7 +85,7 @@ def unpin(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     names = tuple(node.name for node in go)
     keep_step(draft, names, there=False)
     return draft.plan(
-        f"let {targets.folded} power down",
+        f"let {fold(names)} power down",
         tier=UNDONE_EASILY,
         count=len(names),
         needs=NEEDS,

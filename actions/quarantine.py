@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actions import blast
-from actions.audit import AuditLog
+from actions.audit import AuditError, AuditLog
 from actions.draft import REASON, Draft
 from actions.errors import ActionError, Refusal
 from actions.looks import kept_up, reservations
@@ -15,6 +15,7 @@ from actions.power import LOST, cannot_keep, keep_step
 from actions.rights import site_now
 from actions.spec import COUNTED, UNDONE_EASILY, Options, Plan, Targets, Undo, Wish
 from actions.targets import host_batches
+from cockpit.formats.hostlist import fold
 from cockpit.models import Node
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def quarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     held = tuple((name, reservation_of(name)) for name in names)
     wishes: tuple[Wish, ...] = (Reserved(names, held),)
     return draft.plan(
-        f"quarantine {targets.folded}",
+        f"quarantine {fold(names)}",
         tier=COUNTED,
         count=len(names),
         needs=NEEDS,
@@ -110,6 +111,13 @@ def _reserve(draft: Draft, name: str, users: str) -> None:
     draft.operator(f"reserve {name}", args, (name,))
 
 
+def _pinned_here(cluster: Cluster) -> frozenset[str]:
+    try:
+        return AuditLog(cluster.config.name).pinned_by("quarantine")
+    except AuditError:
+        return frozenset()
+
+
 def unquarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Give quarantined nodes back to everybody."""
     draft = Draft(cluster, "unquarantine", targets, options)
@@ -121,15 +129,14 @@ def unquarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     for name in names:
         draft.operator(f"end the reservation of {name}", ["delete", f"reservationname={reservation_of(name)}"], (name,))
     kept = kept_up(cluster)
+    ours = _pinned_here(cluster)
     # Only what a quarantine of ours pinned: others may have had a reason of their own to keep a node up.
-    pinned = tuple(
-        name for name in names if name in kept and name in AuditLog(cluster.config.name).pinned_by("quarantine")
-    )
+    pinned = tuple(name for name in names if name in kept and name in ours)
     keep_step(draft, pinned, there=False)
     others = [name for name in names if name in kept and name not in pinned and draft.kind.origin(name) != "static"]
     wishes: tuple[Wish, ...] = (Reserved(names, tuple((name, reservation_of(name)) for name in names), there=False),)
     return draft.plan(
-        f"end the quarantine of {targets.folded}",
+        f"end the quarantine of {fold(names)}",
         tier=UNDONE_EASILY,
         count=len(names),
         needs=NEEDS,

@@ -25,7 +25,7 @@ while :; do
         *) break ;;
     esac
 done
-exec "$@"
+DEMO_ROOT=1 exec "$@"
 """
 _TIMEOUT = """#!/bin/sh
 # macOS has no timeout(1); the demo's commands end with their channel anyway.
@@ -76,7 +76,7 @@ class _Handler(socketserver.StreamRequestHandler):
         call = json.loads(self.rfile.readline())
         if not is_simulated(call["argv"][0]):
             return
-        answer = run(self.server.sim, call["argv"], call["env"], call["host"])
+        answer = run(self.server.sim, call["argv"], call["env"], call["host"], root="DEMO_ROOT" in call["env"])
         head = {"rc": answer.rc, "stdout": len(answer.stdout), "stderr": len(answer.stderr)}
         self.wfile.write(json.dumps(head).encode() + b"\n" + answer.stdout + answer.stderr)
 
