@@ -16,9 +16,10 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from cockpit.config import state_dir
 from cockpit.export import private_dir
@@ -62,6 +63,15 @@ class Entry:
         return "running" if _still_runs(self.begin) else UNKNOWN
 
     @property
+    def at(self) -> float:
+        """When it began, in epoch seconds; 0 when that cannot be read."""
+        try:
+            moment = datetime.fromisoformat(str(self.begin.get("at")).replace("Z", "+00:00"))
+        except ValueError:
+            return 0.0
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+
+    @property
     def took_s(self) -> float | None:
         took = (self.end or {}).get("took_s")
         return float(took) if isinstance(took, int | float) else None
@@ -73,6 +83,11 @@ class AuditLog:
     def __init__(self, cluster: str, directory: Path | None = None) -> None:
         # A cluster's name may hold any character; as a file name it must neither leave the folder nor collide.
         self.path = (directory or audit_dir()) / f"{quote(cluster, safe='')}.jsonl"
+
+    @classmethod
+    def at(cls, path: Path) -> AuditLog:
+        """The record in that file."""
+        return cls(unquote(path.stem), path.parent)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Put one line on the disk: whole, synced, and never mixed with another cockpit's."""

@@ -173,7 +173,7 @@ class Runner:
             tell(Progress("step", step.title, number))
             result = self._executors[step.via](self.cluster, step)
             results.append(result)
-            text = result.fault.line() if result.fault else f"sent in {result.took_s:.1f}s"
+            text = result.fault.why if result.fault else f"sent in {result.took_s:.1f}s"
             tell(Progress("done", text, number))
             more = number + 1 < len(plan.steps)
             if result.fault and more and (plan.tier >= NAMED or result.fault.kind in HOPELESS):

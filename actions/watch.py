@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from actions.outcome import OnProgress, Progress, Result, StepResult
 from actions.spec import Finding, Look, Plan, Wish
-from actions.targets import short_list
-from cockpit.models import FaultError
+from cockpit.models import Fault, FaultError
 from cockpit.words import plural
 
 if TYPE_CHECKING:
@@ -105,13 +104,19 @@ class Watch:
 
 def judged(plan: Plan, results: Sequence[StepResult], findings: Findings, *, stop: str, cut_short: bool) -> Result:
     """What came of it, by what was seen; the commands' own words only explain."""
-    notes = [f"{result.step.title}: {result.fault.line()}" for result in results if result.fault]
+    notes = [_told(result, result.fault) for result in results if result.fault]
     not_run = len(plan.steps) - len(results)
     if stop:
         notes.append(f"{stop}; {plural(not_run, 'step')} not run" if not_run else stop)
     outcome = _outcome(results, findings, stop, cut_short=cut_short)
     text = _sentence(plan, results, findings, outcome)
     return Result(plan, outcome, text, steps=tuple(results), findings=findings, notes=tuple(notes))
+
+
+def _told(result: StepResult, fault: Fault) -> str:
+    """The fault with the command that it is about, once."""
+    line = fault.line()
+    return line if line.startswith(result.step.title) else f"{result.step.title}: {line}"
 
 
 def _outcome(results: Sequence[StepResult], findings: Findings, stop: str, *, cut_short: bool) -> str:
@@ -147,7 +152,7 @@ def _sentence(plan: Plan, results: Sequence[StepResult], findings: Findings, out
     if later:
         parts.append(f"{later} when its jobs have ended")
     if bad:
-        shown = "; ".join(f"{name}: {findings[name].text}" for name in bad[:3])
-        more = f"; and {len(bad) - 3} more ({short_list(bad[3:])})" if len(bad) > 3 else ""
-        parts.append(f"not for {shown}{more}")
+        shown = ", ".join(f"{name} ({findings[name].text})" for name in bad[:3])
+        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
+        parts.append(f"not true for {shown}{more}")
     return f"{plan.title}: {', '.join(parts)}"

@@ -124,8 +124,9 @@ def _rows(
     """Rows: one for each node and partition with -N, else one for each set of equal values."""
     only = given["-p"].split(",") if "-p" in given else None
     setups = [setup for setup in PARTITIONS if only is None or setup.name in only]
+    available = {setup.name: _available(call, setup.name) for setup in setups}
     single = [
-        NodeRow((node,), setup, call.env, _available(call, setup.name))
+        NodeRow((node,), setup, call.env, available[setup.name])
         for setup in setups
         for node in nodes
         if setup.name in node.partitions
