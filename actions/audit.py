@@ -85,7 +85,7 @@ class AuditLog:
         self.path = (directory or audit_dir()) / f"{quote(cluster, safe='')}.jsonl"
 
     @classmethod
-    def at(cls, path: Path) -> AuditLog:
+    def of(cls, path: Path) -> AuditLog:
         """The record in that file."""
         return cls(unquote(path.stem), path.parent)
 

@@ -76,12 +76,12 @@ def counted(cluster: Cluster, queue: str, kept: frozenset[str], draft: Draft) ->
 
 def _unusable(node: Node) -> str:
     """Why a node counts for nothing here; "" when it does."""
-    if not takes_work(node):
-        return f"is {node.word}{f': {node.reason}' if node.reason and node.state.has('drain', 'fail') else ''}"
-    if node.state.has("powering_down"):
-        return "is powering down"
+    if node.state.has("drain", "fail") or node.state.base == "down":
+        return f"is {node.word}{f': {node.reason}' if node.reason else ''}"
     if node.state.has("powered_down") and (node.reservation or node.state.has("reserved", "maintenance")):
         return f"is reserved{f' ({node.reservation})' if node.reservation else ''}"
+    if not takes_work(node) or node.state.has("powering_down"):
+        return f"is {node.word}"
     if node.state.has("powered_down") and not node.state.has("cloud"):
         return "is no cloud node"
     return ""
@@ -151,9 +151,7 @@ def _shrink(draft: Draft, queue: str, wanted: int, count: Count, site: SlurmSite
     for hosts, some in host_batches(stop):
         draft.admin(f"power down {hosts}", ["update", f"nodename={hosts}", "state=power_down_asap"], some)
     left = len(count.up) - len(stop)
-    short = (
-        f"{left} stay up, not {wanted}: they have jobs, are static, pinned or reserved; no job is ever killed by this"
-    )
+    short = f"{left} stay up, not {wanted}: they have jobs, are static, pinned or reserved; this kills no job"
     return draft.plan(
         f"scale {queue} to {plural(wanted, 'node')}: let {short_list(stop)} go",
         tier=COUNTED,

@@ -326,7 +326,7 @@ def _audit(arguments: argparse.Namespace, load: Load) -> int:
 
     begin = since(arguments.since)
     config, name = load(arguments) if not arguments.all else (None, "")
-    logs = [AuditLog(name)] if config else [AuditLog.at(path) for path in clusters_with_records()]
+    logs = [AuditLog(name)] if config else [AuditLog.of(path) for path in clusters_with_records()]
     try:
         entries = [entry for log in logs for entry in log.entries() if entry.at >= begin]
     except AuditError as error:
