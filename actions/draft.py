@@ -25,6 +25,7 @@ class Draft:
         self.kind: Kind = cluster.kind or _kind(cluster)
         self.steps: list[Step] = []
         self.warnings: list[str] = []
+        self.patience_s: float | None = None  # of the steps to come
 
     def admin(self, title: str, args: Sequence[str], subjects: Sequence[str]) -> None:
         """A step of scontrol that needs an administrator: nodes, queues, power."""
@@ -37,7 +38,7 @@ class Draft:
     def step(self, title: str, program: str, args: Sequence[str], subjects: Sequence[str], *, as_root: bool) -> None:
         """One command; says once when sudo is known to refuse it."""
         argv = self.cluster.slurm.argv(program, args, as_root=as_root)
-        self.steps.append(Step(title, argv, tuple(subjects)))
+        self.steps.append(Step(title, argv, tuple(subjects), patience_s=self.patience_s))
         if as_root and self.rights.sudo_says:
             said = f"{self.rights.user} has no such right in Slurm, and sudo -n says: {self.rights.sudo_says}"
             if said not in self.warnings:

@@ -29,7 +29,7 @@ _MAY_BE = "it may still have happened: its effect is looked for"
 def on_head(cluster: Cluster, step: Step) -> StepResult:
     """Run the step's command on the head, once; whatever happens becomes the result."""
     began = cluster.clock.steady()
-    deadline_s = _deadline_s(cluster)
+    deadline_s = step.patience_s or _deadline_s(cluster)
     try:
         done = cluster.slurm.send(step.argv, deadline_s=deadline_s)
     except FaultError as error:

@@ -11,9 +11,11 @@ from actions import blast
 from actions.draft import Draft
 from actions.errors import ActionError, Refusal
 from actions.job_wishes import Ended, Held, Niced, OnTop, Released, Requeued
+from actions.rights import site_now
 from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Options, Plan, Targets, Undo
 from actions.targets import job_batches, queue_reading, records_of
 from cockpit.formats.job_states import STARTED, job_state
+from cockpit.formats.scontrol import version_of
 from cockpit.models import Job
 from cockpit.sources.slurm import QUEUE
 from cockpit.words import plural
@@ -25,6 +27,7 @@ NEEDS = (QUEUE,)
 _SIGNAL = re.compile(r"(?:SIG)?[A-Z][A-Z0-9+-]{1,9}|[0-9]{1,2}")
 _NICE = 2_147_483_645  # Slurm's own bound
 _SHOWN = 5
+_ARRAY_SIGNAL_S = 4.0  # 22.05's scancel repeats itself every 5 s: "Job is in transitional state, retrying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,12 @@ def _signal(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     where = ["--batch"] if options.batch else ["--full"] if options.full else []
     running: dict[str, tuple[Job, ...]] = {str(job.job_id): (job,) for job in picked.jobs if _runs(job)}
     parts = Picked(running, picked.left)
+    if version_of(site_now(cluster).version) < (23, 2, 0) and any(job.array_job_id is not None for job in parts.jobs):
+        draft.patience_s = _ARRAY_SIGNAL_S
+        draft.warnings.append(
+            "the tasks of an array get the signal, but this Slurm's scancel does not end by itself then: it is ended "
+            f"after {_ARRAY_SIGNAL_S:g} s, before it sends it again"
+        )
     _send(draft, parts, f"send {name} to", "scancel", lambda ids: [f"--signal={name}", *where, *ids])
     to = "the batch script" if options.batch else "the batch script and all steps" if options.full else "all steps"
     return draft.plan(

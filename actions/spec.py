@@ -85,6 +85,7 @@ class Step:
     subjects: tuple[str, ...] = ()
     writes: bool = True
     via: str = "head"  # which executor of the runner takes it
+    patience_s: float | None = None  # less than the usual deadline, for what is known not to end by itself
 
 
 @dataclass(frozen=True, slots=True)

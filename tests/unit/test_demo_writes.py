@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.demo.machines import Power
+from cockpit.demo.machines import Power, SimNode
 from cockpit.demo.programs.registry import run
 from cockpit.demo.programs.table import Answer
 from cockpit.demo.sim import Simulation
@@ -33,6 +33,10 @@ def root(sim: Simulation, *argv: str) -> Answer:
     return run(sim, argv, {}, "demo-head", root=True)
 
 
+def power(node: SimNode) -> Power:
+    return node.power
+
+
 @pytest.mark.parametrize(
     ("line", "rc", "stderr"),
     [
@@ -49,7 +53,11 @@ def root(sim: Simulation, *argv: str) -> Answer:
         ("scontrol delete reservationname=x", 1, "delete_reservation reservationname=x: Requested reservation is inva"),
         ("scontrol cancel_reboot gpu-st-p5-1", 1, "slurm_update error: Invalid node state specified\n"),
         ("scontrol reboot asap nope", 1, "scontrol_reboot_nodes error: Invalid node name specified\n"),
-        ("scontrol hold 999999", 1, "Invalid job id specified for job 999999\nslurm_suspend error: No error\n"),
+        (
+            "scontrol hold 999999",
+            1,
+            "Invalid job id specified for job 999999\nslurm_suspend error: Invalid job id specified\n",
+        ),
         ("scontrol requeue 48229", 1, "Job is pending execution for job 48229\n"),
         ("scontrol update foo=bar", 1, "No valid entity in update command\n"),
         ("scancel 999999", 0, ""),
@@ -71,7 +79,7 @@ def test_what_slurm_refuses_and_says(sim: Simulation, line: str, rc: int, stderr
         ("scontrol update partitionname=gpu state=DOWN", 1, "slurm_update error: Invalid user id\n"),
         ("scontrol update SuspendExcNodes+=gpu-dy-p5-1", 1, "slurm_update error: Permission denied\n"),
         ("scontrol reboot gpu-st-p5-1", 1, "scontrol_reboot_nodes error: Permission denied\n"),
-        ("scontrol hold 48229", 1, "Invalid user id for job 48229\nslurm_suspend error: No error\n"),
+        ("scontrol hold 48229", 1, "Invalid user id for job 48229\nslurm_suspend error: Invalid user id\n"),
         ("scontrol requeue 48219", 1, "Access/permission denied for job 48219\n"),
         ("scancel 48219", 210, "scancel: error: Kill job error on job id 48219: Access/permission denied\n"),
     ],

@@ -210,11 +210,15 @@ def _cancel_reboot(call: Call, words: Sequence[str]) -> Answer:
     return Answer() if complete else Answer(1, b"", encode(f"slurm_update error: {_NO_NODE}\n"))
 
 
-def _jobs(change: Callable[[Call, SimJob], None], denied: str, after: str = "") -> Verb:
-    """A verb that takes job ids."""
+def _jobs(change: Callable[[Call, SimJob], None], denied: str, *, suspend: bool = False) -> Verb:
+    """A verb that takes job ids; hold and release (`suspend`) end with the last id's error, if that one failed."""
 
     def verb(call: Call, words: Sequence[str]) -> Answer:
-        return _told(for_each(call, listed(words), lambda job: change(call, job), denied), after)
+        ids = listed(words)
+        errors = for_each(call, ids, lambda job: change(call, job), denied)
+        why, _, about = errors[-1].partition(" for job ") if errors else ("", "", "")
+        after = f"slurm_suspend error: {why if about == ids[-1] else 'No error'}\n" if suspend else ""
+        return _told(errors, after)
 
     return verb
 
@@ -224,16 +228,15 @@ def _by(call: Call, job: SimJob) -> str:
 
 
 _DENIED = "Access/permission denied"
-_AFTER = "slurm_suspend error: No error\n"  # what scontrol prints behind the errors of hold and release
 VERBS: Mapping[str, Verb] = {
     "update": _update,
     "create": _create,
     "delete": _delete,
     "reboot": _reboot,
     "cancel_reboot": _cancel_reboot,
-    "hold": _jobs(lambda call, job: changes.hold(call.sim, job, _by(call, job)), "Invalid user id", _AFTER),
-    "uhold": _jobs(lambda call, job: changes.hold(call.sim, job, "user"), "Invalid user id", _AFTER),
-    "release": _jobs(lambda call, job: changes.release(call.sim, job), _DENIED, _AFTER),
+    "hold": _jobs(lambda call, job: changes.hold(call.sim, job, _by(call, job)), "Invalid user id", suspend=True),
+    "uhold": _jobs(lambda call, job: changes.hold(call.sim, job, "user"), "Invalid user id", suspend=True),
+    "release": _jobs(lambda call, job: changes.release(call.sim, job), _DENIED, suspend=True),
     "requeue": _jobs(lambda call, job: changes.requeue(call.sim, job), _DENIED),
     "requeuehold": _jobs(lambda call, job: changes.requeue(call.sim, job, held=True), _DENIED),
     "top": _jobs(lambda call, job: changes.top(call.sim, job), _DENIED),
