@@ -12,7 +12,7 @@ from actions.draft import Draft
 from actions.errors import ActionError, Refusal
 from actions.job_wishes import Ended, Held, Niced, OnTop, Released, Requeued
 from actions.rights import site_now
-from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Options, Plan, Targets, Undo
+from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Context, Options, Plan, Scope, Targets, Undo
 from actions.targets import job_batches, queue_reading, records_of
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.formats.scontrol import version_of
@@ -179,6 +179,24 @@ def hold(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         wishes=(Held(picked.labels),),
         undo=(Undo("release", picked.labels),),
     )
+
+
+def hold_why(ctx: Context) -> str | None:
+    """Why none of what is marked can be held."""
+    return _none_of(ctx, _not_to_hold)
+
+
+def release_why(ctx: Context) -> str | None:
+    """Why none of what is marked can be released."""
+    return _none_of(ctx, _not_to_release)
+
+
+def _none_of(ctx: Context, why_not: WhyNot) -> str | None:
+    queue = ctx.cluster.view.queue
+    if ctx.targets is None or ctx.targets.scope is not Scope.JOB or queue is None:
+        return None
+    whys = [why_not(jobs) for jobs in records_of(ctx.targets.names, queue).values() if jobs]
+    return whys[0] if whys and all(whys) else None
 
 
 def _not_to_hold(jobs: Sequence[Job]) -> str:

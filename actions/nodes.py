@@ -10,7 +10,7 @@ from actions.draft import REASON, Draft
 from actions.errors import ActionError, Refusal
 from actions.node_wishes import Down, Drained, HandedOver, InService, Rebooted, Renewed
 from actions.rights import site_now
-from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Offer, Options, Plan, Targets, Undo, Wish
+from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Context, Offer, Options, Plan, Targets, Undo, Wish
 from actions.targets import host_batches, known_nodes, nodes_by_name, short_list
 from cockpit.formats.hostlist import fold
 from cockpit.formats.scontrol import version_of
@@ -84,6 +84,14 @@ def resume(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         wishes=(InService(tuple(names)),),
         undo=tuple(_drained_again(go)),
     )
+
+
+def resume_why(ctx: Context) -> str | None:
+    """Why there is nothing to resume among what is marked."""
+    names = set(ctx.targets.names) if ctx.targets is not None else set()
+    marked = [node for node in ctx.cluster.view.nodes or () if node.name in names]
+    out = [node for node in marked if not _needs_no_resume(node, ctx.cluster)]
+    return f"{marked[0].name} is {marked[0].word}" if marked and not out else None
 
 
 def _needs_no_resume(node: Node, _: Cluster) -> str:

@@ -14,6 +14,11 @@ def _many(ctx: Context) -> str | None:
     return "one queue at a time" if ctx.targets is not None and len(ctx.targets) > 1 else None
 
 
+def _cannot_keep(ctx: Context) -> str | None:
+    site = ctx.cluster.view.site
+    return power.cannot_keep(site) or None if site is not None else None
+
+
 ACTIONS: tuple[Action, ...] = (
     Action(
         "drain",
@@ -35,6 +40,7 @@ ACTIONS: tuple[Action, ...] = (
         UNDONE_EASILY,
         nodes.resume,
         nodes.NEEDS,
+        why_not=nodes.resume_why,
     ),
     Action(
         "reboot",
@@ -110,6 +116,7 @@ ACTIONS: tuple[Action, ...] = (
         UNDONE_EASILY,
         power.pin,
         nodes.NEEDS,
+        why_not=_cannot_keep,
     ),
     Action(
         "unpin",
@@ -120,6 +127,7 @@ ACTIONS: tuple[Action, ...] = (
         UNDONE_EASILY,
         power.unpin,
         nodes.NEEDS,
+        why_not=_cannot_keep,
     ),
     Action(
         "scale",
@@ -190,6 +198,7 @@ ACTIONS: tuple[Action, ...] = (
         jobs.hold,
         jobs.NEEDS,
         options=(Option("user_hold", "flag", "their owners may release them"),),
+        why_not=jobs.hold_why,
     ),
     Action(
         "release",
@@ -200,6 +209,7 @@ ACTIONS: tuple[Action, ...] = (
         UNDONE_EASILY,
         jobs.release,
         jobs.NEEDS,
+        why_not=jobs.release_why,
     ),
     Action(
         "top",
@@ -224,6 +234,11 @@ ACTIONS: tuple[Action, ...] = (
     ),
 )
 _BY_ID = {action.id: action for action in ACTIONS}
+
+
+def by_key(key: str) -> tuple[Action, ...]:
+    """The actions of a key, in the order in which they are offered; `L` holds, or releases what is held."""
+    return tuple(action for action in ACTIONS if action.key == key)
 
 
 def action(action_id: str) -> Action:
