@@ -19,7 +19,7 @@ _MARKS = {Look.DONE: "ok", Look.UNDERWAY: "later", Look.WAIT: "not yet", Look.FA
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and its lines. kind: commands, jobs, effects, irreversible, warnings, left_out, offers, confirm.
+    """A heading and its lines. kind: commands, jobs, effects, irreversible, warnings, left_out, for_good or offers.
 
     Every string is harmless text of one line each; nothing in it is markup.
     """
@@ -53,6 +53,7 @@ def sections(plan: Plan, *, all_jobs: bool = False) -> tuple[Section, ...]:
         Section("effects", "What happens", plan.effects),
         Section("left_out", "Left out", tuple(left)),
         Section("commands", f"Commands, on the head of {plan.cluster}", tuple(command(s.argv) for s in plan.steps)),
+        Section("for_good", "To have it for good", plan.for_good),
         Section("offers", "Instead", tuple(f"{offer.action_id}: {offer.why}" for offer in plan.offers)),
     )
     return tuple(Section(s.kind, printable(s.title), tuple(map(printable, s.lines))) for s in found if s.lines)
@@ -101,6 +102,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
         "irreversible": list(plan.irreversible),
         "warnings": list(plan.warnings),
         "left_out": [{"name": name, "why": why} for name, why in plan.left_out],
+        "for_good": list(plan.for_good),
         "offers": [{"action": offer.action_id, "why": offer.why} for offer in plan.offers],
     }
 

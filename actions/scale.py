@@ -68,7 +68,8 @@ def counted(cluster: Cluster, queue: str, kept: frozenset[str], draft: Draft) ->
         and node.name not in kept
         and draft.kind.origin(node.name) != "static"
     ]
-    startable.sort(key=lambda node: (node.state.has("planned"), node.weight or 0))  # Slurm starts planned ones itself
+    # Slurm starts planned ones itself; a lost one may not come up before it is powered down by force.
+    startable.sort(key=lambda node: (node.state.has("not_responding"), node.state.has("planned"), node.weight or 0))
     stoppable.reverse()  # the last first, and of those the dearest to Slurm's own choice
     stoppable.sort(key=lambda node: -(node.weight or 0))
     return Count(tuple(up), tuple(startable), tuple(stoppable), tuple(others))
@@ -134,8 +135,8 @@ def _grow(draft: Draft, queue: str, wanted: int, count: Count, site: SlurmSite) 
             f"{len(count.up)} of {count.total} nodes are up now; {plural(len(start), 'instance')} will be launched",
             lives,
             f"given up after {span(site.resume_timeout_s)} (ResumeTimeout)",
-            *_for_good(draft, queue, wanted),
         ),
+        for_good=_for_good(draft, queue, wanted),
         warnings=tuple(_short_of(len(start) + len(count.up), wanted, count)),
         wishes=tuple(wishes),
         undo=(Undo("unpin", tuple(start)),) if keep else (),
@@ -161,8 +162,8 @@ def _shrink(draft: Draft, queue: str, wanted: int, count: Count, site: SlurmSite
         effects=(
             f"{len(count.up)} of {count.total} nodes are up now; {plural(len(stop), 'idle instance')} will be let go",
             "a job that starts there in this very moment runs on to its end",
-            *_for_good(draft, queue, wanted),
         ),
+        for_good=_for_good(draft, queue, wanted),
         warnings=(short,) if left > wanted else (),
         wishes=(PoweredDown(tuple(stop), (site.suspend_timeout_s or 0.0) + _SLACK_S),),
     )

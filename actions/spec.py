@@ -179,6 +179,7 @@ class Plan:
     irreversible: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()  # (target, why it is not touched)
+    for_good: tuple[str, ...] = ()  # the edit that would make it last, which the cockpit does not make
     offers: tuple[Offer, ...] = ()
     needs_reason: bool = False
     reason: str = ""

@@ -205,9 +205,9 @@ class _Session:
         self._cluster.read_once()
 
     def _why_unread(self) -> None:
-        for state in self._cluster.store.states():
-            if state.error is not None:
-                print(f"cockpit: {state.error.line()}", file=sys.stderr)
+        faults = (state.error.line() for state in self._cluster.store.states() if state.error is not None)
+        for line in dict.fromkeys(faults):
+            print(f"cockpit: {line}", file=sys.stderr)
 
     def _planned(self, plan: Plan, tries: int) -> int:
         from actions.plan_lines import plan_lines

@@ -49,7 +49,7 @@ class HyperPod:
         self, queue: str, members: Sequence[str], wanted: int, stack: str, region: str
     ) -> tuple[str, ...]:
         return (
-            "The size of an instance group is SageMaker's: set its InstanceCount, sending all groups as described,",
+            "the size of an instance group is SageMaker's: set its InstanceCount, sending all groups as described,",
             "  aws sagemaker describe-cluster --cluster-name NAME",
             "  aws sagemaker update-cluster --cluster-name NAME --instance-groups ...",
         )

@@ -79,7 +79,7 @@ class ParallelCluster:
         resource, most = total.most_common(1)[0]
         others = len(members) - most
         return (
-            "For good, in the cluster's YAML (the cockpit does not edit it):",
+            "in the cluster's YAML, which the cockpit does not edit:",
             *_edit(queue, resource, static[resource], most, max(1, wanted - others)),
             f"  pcluster update-cluster --cluster-name {stack}{f' --region {region}' if region else ''} "
             "--cluster-configuration FILE.yaml --dryrun true",

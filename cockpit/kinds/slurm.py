@@ -47,4 +47,4 @@ class PlainSlurm:
     def size_for_good(
         self, queue: str, members: Sequence[str], wanted: int, stack: str, region: str
     ) -> tuple[str, ...]:
-        return ("The queue's size is what slurm.conf says: edit its NodeName and PartitionName lines there.",)
+        return ("the queue's size is what slurm.conf says: edit its NodeName and PartitionName lines there",)

@@ -118,6 +118,7 @@ def test_scaling_up_starts_powered_down_nodes_and_says_how_long_they_live(tmp_pa
     assert started == ["gpu-dy-p5-1", "gpu-dy-p5-2"][: 9 - len(up)]
     assert "without a job they power down again after 10m (SuspendTime)" in plan.effects
     assert "given up after 30m (ResumeTimeout)" in plan.effects
+    assert "          MinCount: 9    # is 8: so many are always up" in plan.for_good
     assert plan.wishes[-1].deadline_s == 1800 + 60  # read from this cluster
     kept = kit.plan("scale", "gpu", count=9, keep=True)
     assert kept.steps[0].argv[-1].startswith("SuspendExcNodes+=gpu-dy-p5-")
@@ -158,7 +159,7 @@ def test_more_than_the_queue_has_is_a_config_change_with_the_exact_edit(tmp_path
     text = str(refused.value)
     assert text.splitlines() == [
         "queue gpu has 12 nodes, not 16: that is a change of its configuration",
-        "For good, in the cluster's YAML (the cockpit does not edit it):",
+        "in the cluster's YAML, which the cockpit does not edit:",
         "  Scheduling: SlurmQueues:",
         "    - Name: gpu",
         "      ComputeResources:",

@@ -141,6 +141,15 @@ def test_exit_codes(demo: Demo, tmp_path: Path) -> None:
     assert demo.writes == []
 
 
+def test_a_head_that_is_away_is_exit_3_with_the_reason(demo: Demo, tmp_path: Path) -> None:
+    away = tmp_path / "away.yaml"
+    away.write_text('clusters: {away: {head: "root@127.0.0.1:1"}}\n')
+    for words in (("drain", "n1", "--reason", "x"), ("cancel", "12"), ("scale", "gpu", "3"), ("nice", "-100", "12")):
+        done = cockpit(demo, tmp_path, *words, "--config", str(away), "--yes")
+        assert done.returncode == 3, done.stderr
+        assert "connection refused" in done.stderr
+
+
 class Terminal:
     """The command on a pseudo-terminal."""
 
