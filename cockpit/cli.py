@@ -1,4 +1,4 @@
-"""The command line: every read is here too, with --json, and exit codes that a script can trust.
+"""The command line: every read and every change is here too, with --json, and exit codes that a script can trust.
 
 0 fine · 1 something is wrong with the cluster · 2 wrong usage or config · 3 not reached · 4 refused.
 """
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cockpit import cli_actions
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -84,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
     keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
     keys.set_defaults(run=_keys)
+    cli_actions.register(commands, _common, _load)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
@@ -316,7 +318,9 @@ def _demo(arguments: argparse.Namespace) -> int:
         config = load_config(demo.start())
         name = next(iter(config.clusters))
         if arguments.headless:
-            return _headless(config.clusters[name], config.rules, 5.0 if arguments.seconds is None else arguments.seconds)
+            return _headless(
+                config.clusters[name], config.rules, 5.0 if arguments.seconds is None else arguments.seconds
+            )
         gc.disable()
         from cockpit.app import run_app
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cockpit import joins, problems
 from cockpit.acknowledged import Acknowledged
 from cockpit.acknowledged_file import AcknowledgedFile
+from cockpit.arming import ReadOnly
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
 from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
@@ -71,7 +72,7 @@ class Cluster:
         watch_gpus: bool = True,
     ) -> None:
         self.config, self.clock, self.rules = config, clock, rules or Rules()
-        self.read_only = read_only or config.read_only
+        self.lock = ReadOnly(forced=read_only, configured=config.read_only, clock=clock)
         self.store = Store(clock)
         self.pace = Pace(clock)
         self.head: Host = head or open_host(config.head, ssh_config=config.ssh_config)
@@ -185,6 +186,11 @@ class Cluster:
             return view
         nodes = reading.nodes + joins.hidden_nodes(reading, self.store.state(SITE).data)
         return replace(view, nodes=nodes, gpus=joins.gpu_counts(nodes))
+
+    @property
+    def read_only(self) -> bool:
+        """True when changes are refused just now; `lock` says why, and for how long it is armed."""
+        return self.lock.on
 
     @property
     def kind(self) -> Kind | None:

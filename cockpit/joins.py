@@ -58,7 +58,11 @@ def _spare_gpus(node: Node) -> str:
 
 def takes_work(node: Node) -> bool:
     """True when Slurm would give this node a new job, starting its instance first if need be."""
-    state = node.state
+    return serves(node.state)
+
+
+def serves(state: NodeState) -> bool:
+    """True when a node in this state takes new work, starting its instance first if need be."""
     if state.base in ("down", "error", "unknown", "future", "hidden"):
         return False
     if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance"):

@@ -255,6 +255,8 @@ class SlurmSite:
     partitions: tuple[PartitionConfig, ...] = ()
     sees_all_jobs: bool | None = None  # False: PrivateData hides others' jobs from this login
     hides_powered_down: bool = False  # True: powered-down cloud nodes are left out of sinfo
+    slurm_user: str = ""  # beside root the one login that may change everything
+    kept_up: str = ""  # SuspendExcNodes as Slurm writes it: nodes that never power down by themselves
 
 
 @dataclass(frozen=True, slots=True)
