@@ -12,18 +12,17 @@ from actions.draft import Draft
 from actions.errors import ActionError, Refusal
 from actions.job_wishes import Ended, Held, Niced, OnTop, Released, Requeued
 from actions.rights import site_now
-from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Context, Options, Plan, Scope, Targets, Undo
+from actions.spec import COUNTED, JOB_NEEDS, NAMED, UNDONE_EASILY, Context, Options, Plan, Scope, Targets, Undo
 from actions.targets import job_batches, queue_reading, records_of
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.formats.scontrol import version_of
 from cockpit.models import Job
-from cockpit.sources.slurm import QUEUE
 from cockpit.words import plural
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
-NEEDS = (QUEUE,)
+NEEDS = JOB_NEEDS
 _SIGNAL = re.compile(r"(?:SIG)?[A-Z][A-Z0-9+-]{1,9}|[0-9]{1,2}")
 _NICE = 2_147_483_645  # Slurm's own bound
 _SHOWN = 5

@@ -10,19 +10,18 @@ from actions.draft import REASON, Draft
 from actions.errors import ActionError, Refusal
 from actions.node_wishes import Down, Drained, HandedOver, InService, Rebooted, Renewed
 from actions.rights import site_now
-from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Context, Offer, Options, Plan, Targets, Undo, Wish
+from actions.spec import COUNTED, NAMED, NODE_NEEDS, UNDONE_EASILY, Context, Offer, Options, Plan, Targets, Undo, Wish
 from actions.targets import host_batches, known_nodes, nodes_by_name, short_list
 from cockpit.formats.hostlist import fold
 from cockpit.formats.scontrol import version_of
 from cockpit.kinds.base import StateChange
 from cockpit.models import Node
-from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
-NEEDS = (NODES, QUEUE)
+NEEDS = NODE_NEEDS
 _SLACK_S = 90.0  # the power-save pass and clustermgtd's loop come on top of what Slurm itself waits
 _RESUMABLE = ("drain", "fail", "reboot_requested", "power_down")
 Left = list[tuple[str, str]]

@@ -15,7 +15,8 @@ from actions.power import LOST, cannot_keep, idles_for, keep_step
 from actions.rights import fresh_site
 from actions.spec import COUNTED, Options, Plan, Targets, Undo, Wish
 from actions.targets import host_batches, nodes_by_name, short_list
-from cockpit.joins import takes_work
+from cockpit.joins import nodes_of, takes_work
+from cockpit.kinds import Kind
 from cockpit.models import Node, SlurmSite
 from cockpit.words import plural, span
 
@@ -43,7 +44,25 @@ class Count:
         return len(self.up) + len(self.startable) + len(self.others)
 
 
-def counted(cluster: Cluster, queue: str, kept: frozenset[str], draft: Draft) -> Count:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many nodes of a queue are up, the fewest and the most that scaling can reach, and all that it has."""
+
+    now: int
+    least: int
+    most: int
+    total: int
+
+
+def bounds(cluster: Cluster, queue: str) -> Bounds:
+    """By what is known already, so that a dialog can say it at once; the plan looks again."""
+    site, kind = cluster.view.site, cluster.kind
+    count = counted(cluster, queue, frozenset(nodes_of(site.kept_up)) if site else frozenset(), kind)
+    up = len(count.up)
+    return Bounds(up, up - len(count.stoppable), up + len(count.startable), count.total)
+
+
+def counted(cluster: Cluster, queue: str, kept: frozenset[str], kind: Kind | None) -> Count:
     """The nodes of a queue sorted out, never one with a job among the stoppable."""
     up, startable, others = [], [], []
     for node in nodes_by_name(cluster).values():
@@ -66,7 +85,7 @@ def counted(cluster: Cluster, queue: str, kept: frozenset[str], draft: Draft) ->
         and not held.get(node.name)
         and not node.reservation
         and node.name not in kept
-        and draft.kind.origin(node.name) != "static"
+        and (kind is None or kind.origin(node.name) != "static")
     ]
     # Slurm starts planned ones itself; a lost one may not come up before it is powered down by force.
     startable.sort(key=lambda node: (node.state.has("not_responding"), node.state.has("planned"), node.weight or 0))
@@ -95,7 +114,7 @@ def scale(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     if wanted is None or wanted < 0:
         raise ActionError(Refusal.USAGE, "say how many nodes shall be up: a whole number from 0")
     site = fresh_site(cluster)
-    count = counted(cluster, queue, kept_up(cluster), draft)
+    count = counted(cluster, queue, kept_up(cluster), draft.kind)
     if not count.total:
         raise ActionError(Refusal.REFUSED, f"queue {queue} has no nodes")
     if wanted > count.total:

@@ -14,11 +14,14 @@ from actions.errors import ActionError, Refusal
 from actions.reasons import REASON_HERE, for_scontrol, sent
 from cockpit.formats.hostlist import fold
 from cockpit.sources.base import SourceKey
+from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import plural, span
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
+NODE_NEEDS: tuple[SourceKey[Any], ...] = (NODES, QUEUE)  # what must be live for changes of nodes and queues
+JOB_NEEDS: tuple[SourceKey[Any], ...] = (QUEUE,)
 READ, UNDONE_EASILY, COUNTED, NAMED = range(4)  # the tiers
 
 

@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
-from actions import jobs, nodes, power, quarantine, queues, scale
-from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Action, Context, Option, Scope
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from actions.spec import (
+    COUNTED,
+    JOB_NEEDS,
+    NAMED,
+    NODE_NEEDS,
+    UNDONE_EASILY,
+    Action,
+    Build,
+    Context,
+    Option,
+    Options,
+    Plan,
+    Scope,
+    Targets,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cockpit.cluster import Cluster
 
 _NOW = Option("now", "flag", "now: kill its jobs instead of waiting for them")
 _KEEP = Option("keep", "flag", "keep them up when idle, until they are let go")
 _COUNT = Option("count", "number", "how many nodes shall be up")
+
+
+def _named(path: str) -> Any:
+    """`nodes.drain`, imported when it is first needed: the keys of this table are bound before the first paint."""
+    family, _, name = path.partition(".")
+    return getattr(import_module(f"actions.{family}"), name)
+
+
+def _plan(path: str) -> Build:
+    def build(cluster: Cluster, targets: Targets, options: Options) -> Plan:
+        plan: Plan = _named(path)(cluster, targets, options)
+        return plan
+
+    return build
+
+
+def _why(path: str) -> Callable[[Context], str | None]:
+    def why_not(ctx: Context) -> str | None:
+        why: str | None = _named(path)(ctx)
+        return why
+
+    return why_not
 
 
 def _many(ctx: Context) -> str | None:
@@ -16,7 +59,7 @@ def _many(ctx: Context) -> str | None:
 
 def _cannot_keep(ctx: Context) -> str | None:
     site = ctx.cluster.view.site
-    return power.cannot_keep(site) or None if site is not None else None
+    return _named("power.cannot_keep")(site) or None if site is not None else None
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -27,8 +70,8 @@ ACTIONS: tuple[Action, ...] = (
         "Take nodes out of service; their jobs run on.",
         Scope.NODE,
         COUNTED,
-        nodes.drain,
-        nodes.NEEDS,
+        _plan("nodes.drain"),
+        NODE_NEEDS,
         needs_reason=True,
     ),
     Action(
@@ -38,9 +81,9 @@ ACTIONS: tuple[Action, ...] = (
         "Put nodes back into service, and see why they were out of it.",
         Scope.NODE,
         UNDONE_EASILY,
-        nodes.resume,
-        nodes.NEEDS,
-        why_not=nodes.resume_why,
+        _plan("nodes.resume"),
+        NODE_NEEDS,
+        why_not=_why("nodes.resume_why"),
     ),
     Action(
         "reboot",
@@ -49,8 +92,8 @@ ACTIONS: tuple[Action, ...] = (
         "Reboot nodes once their jobs have ended, then back into service.",
         Scope.NODE,
         NAMED,
-        nodes.reboot,
-        nodes.NEEDS,
+        _plan("nodes.reboot"),
+        NODE_NEEDS,
         needs_reason=True,
     ),
     Action(
@@ -60,8 +103,8 @@ ACTIONS: tuple[Action, ...] = (
         "Give nodes a new instance, after their jobs or now.",
         Scope.NODE,
         NAMED,
-        nodes.replace,
-        nodes.NEEDS,
+        _plan("nodes.replace"),
+        NODE_NEEDS,
         needs_reason=True,
         options=(_NOW,),
     ),
@@ -72,8 +115,8 @@ ACTIONS: tuple[Action, ...] = (
         "Keep bad nodes as they are for a look: no new jobs, no replacement.",
         Scope.NODE,
         COUNTED,
-        quarantine.quarantine,
-        nodes.NEEDS,
+        _plan("quarantine.quarantine"),
+        NODE_NEEDS,
         needs_reason=True,
     ),
     Action(
@@ -83,8 +126,8 @@ ACTIONS: tuple[Action, ...] = (
         "Give quarantined nodes back to everybody.",
         Scope.NODE,
         UNDONE_EASILY,
-        quarantine.unquarantine,
-        nodes.NEEDS,
+        _plan("quarantine.unquarantine"),
+        NODE_NEEDS,
     ),
     Action(
         "down",
@@ -93,8 +136,8 @@ ACTIONS: tuple[Action, ...] = (
         "Declare nodes dead: their jobs are killed at once.",
         Scope.NODE,
         NAMED,
-        nodes.down,
-        nodes.NEEDS,
+        _plan("nodes.down"),
+        NODE_NEEDS,
         needs_reason=True,
     ),
     Action(
@@ -104,8 +147,8 @@ ACTIONS: tuple[Action, ...] = (
         "Take back a reboot that was not issued yet.",
         Scope.NODE,
         UNDONE_EASILY,
-        nodes.cancel_reboot,
-        nodes.NEEDS,
+        _plan("nodes.cancel_reboot"),
+        NODE_NEEDS,
     ),
     Action(
         "pin",
@@ -114,8 +157,8 @@ ACTIONS: tuple[Action, ...] = (
         "Keep nodes up however long they idle.",
         Scope.NODE,
         UNDONE_EASILY,
-        power.pin,
-        nodes.NEEDS,
+        _plan("power.pin"),
+        NODE_NEEDS,
         why_not=_cannot_keep,
     ),
     Action(
@@ -125,8 +168,8 @@ ACTIONS: tuple[Action, ...] = (
         "Let nodes power down again when they idle.",
         Scope.NODE,
         UNDONE_EASILY,
-        power.unpin,
-        nodes.NEEDS,
+        _plan("power.unpin"),
+        NODE_NEEDS,
         why_not=_cannot_keep,
     ),
     Action(
@@ -136,8 +179,8 @@ ACTIONS: tuple[Action, ...] = (
         "So many nodes of a queue up: start some, or let idle ones go.",
         Scope.QUEUE,
         COUNTED,
-        scale.scale,
-        nodes.NEEDS,
+        _plan("scale.scale"),
+        NODE_NEEDS,
         options=(_COUNT, _KEEP),
         why_not=_many,
     ),
@@ -148,8 +191,8 @@ ACTIONS: tuple[Action, ...] = (
         "Set a queue up, down (jobs wait) or to drain (no new jobs).",
         Scope.QUEUE,
         UNDONE_EASILY,
-        queues.set_state,
-        nodes.NEEDS,
+        _plan("queues.set_state"),
+        NODE_NEEDS,
         options=(Option("state", "word", "UP, DOWN or DRAIN"),),
         why_not=_many,
     ),
@@ -160,8 +203,8 @@ ACTIONS: tuple[Action, ...] = (
         "End jobs, or send them a signal.",
         Scope.JOB,
         COUNTED,
-        jobs.cancel,
-        jobs.NEEDS,
+        _plan("jobs.cancel"),
+        JOB_NEEDS,
         options=(
             Option("signal", "word", "send this signal instead, such as USR1"),
             Option("batch", "flag", "the signal goes to the batch script only"),
@@ -175,8 +218,8 @@ ACTIONS: tuple[Action, ...] = (
         "Stop running jobs and put them back into the queue.",
         Scope.JOB,
         COUNTED,
-        jobs.requeue,
-        jobs.NEEDS,
+        _plan("jobs.requeue"),
+        JOB_NEEDS,
     ),
     Action(
         "requeue-hold",
@@ -185,8 +228,8 @@ ACTIONS: tuple[Action, ...] = (
         "Stop running jobs and put them back into the queue, held.",
         Scope.JOB,
         COUNTED,
-        jobs.requeue_hold,
-        jobs.NEEDS,
+        _plan("jobs.requeue_hold"),
+        JOB_NEEDS,
     ),
     Action(
         "hold",
@@ -195,10 +238,10 @@ ACTIONS: tuple[Action, ...] = (
         "Keep waiting jobs from starting.",
         Scope.JOB,
         UNDONE_EASILY,
-        jobs.hold,
-        jobs.NEEDS,
+        _plan("jobs.hold"),
+        JOB_NEEDS,
         options=(Option("user_hold", "flag", "their owners may release them"),),
-        why_not=jobs.hold_why,
+        why_not=_why("jobs.hold_why"),
     ),
     Action(
         "release",
@@ -207,9 +250,9 @@ ACTIONS: tuple[Action, ...] = (
         "Let held jobs start.",
         Scope.JOB,
         UNDONE_EASILY,
-        jobs.release,
-        jobs.NEEDS,
-        why_not=jobs.release_why,
+        _plan("jobs.release"),
+        JOB_NEEDS,
+        why_not=_why("jobs.release_why"),
     ),
     Action(
         "top",
@@ -218,8 +261,8 @@ ACTIONS: tuple[Action, ...] = (
         "Put waiting jobs before the others of their owner.",
         Scope.JOB,
         UNDONE_EASILY,
-        jobs.top,
-        jobs.NEEDS,
+        _plan("jobs.top"),
+        JOB_NEEDS,
     ),
     Action(
         "nice",
@@ -228,8 +271,8 @@ ACTIONS: tuple[Action, ...] = (
         "Lower waiting jobs' priority by a number, or raise it by a negative one.",
         Scope.JOB,
         UNDONE_EASILY,
-        jobs.nice,
-        jobs.NEEDS,
+        _plan("jobs.nice"),
+        JOB_NEEDS,
         options=(Option("count", "number", "the nice value"),),
     ),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from screens.change_offers import fitting_entries
 from screens.commands import Command, Context, Entry, Provider
 from screens.menu import MenuScreen
 from screens.subject_entries import subject_entries, targets_title
 
-# Actions that change a cluster put their provider behind this one.
-PROVIDERS: tuple[Provider, ...] = (subject_entries,)
+PROVIDERS: tuple[Provider, ...] = (subject_entries, fitting_entries)
 
 
 class ActionMenuScreen(MenuScreen[Command | None]):

@@ -73,12 +73,16 @@ class ClockLine(Line):
     _width = 0
 
 
-def header_pieces(cluster: Cluster, width: int) -> list[Piece]:
-    """Cluster, what must not be overlooked, then region · kind · what it holds · who, as far as there is room."""
+def header_pieces(cluster: Cluster, width: int, changes: Iterable[Piece] = ()) -> list[Piece]:
+    """Cluster, what must not be overlooked, then region · kind · what it holds · who, as far as there is room.
+
+    `changes` tells what runs, and for how long the cluster is armed.
+    """
     config, facts, view = cluster.config, cluster.slurm.known_facts(), cluster.view
     pieces: list[Piece] = [(f" {config.name} ", "production" if config.production else "bright")]
     if cluster.read_only:
         pieces.append(("READ-ONLY ", "armed"))
+    pieces += changes
     if cluster.pace.paused:
         pieces.append(("PAUSED, p resumes ", "warning"))
     if view.site is not None and view.site.sees_all_jobs is False:

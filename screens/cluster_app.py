@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import themes
 from cockpit.clusters import Clusters
 from screens.cockpit_screen import CockpitScreen
 from screens.keymap import DEFAULT, Keymap
 from screens.last_steps import LookApp
 from themes.look import load
+
+if TYPE_CHECKING:
+    from screens.runs import Run
 
 
 class ClusterApp(LookApp[int]):
@@ -61,6 +66,26 @@ class ClusterApp(LookApp[int]):
                 self.show_cluster(name)
 
         self.push_screen(LineupScreen(self.clusters), choose)
+
+    @property
+    def active_runs(self) -> list[Run]:
+        """Every action that has not ended, on whatever cluster."""
+        return [run for screen in self._screens_of.values() for run in screen.active_runs]
+
+    async def action_quit(self) -> None:
+        """Leave; while an action runs, only after asking."""
+        active = self.active_runs
+        if not active:
+            self.exit()
+            return
+        from screens.leaving import LeaveDialog
+
+        if not isinstance(self.screen, LeaveDialog):
+            await self.push_screen(LeaveDialog(active), self._left)
+
+    def _left(self, typed: str | None) -> None:
+        if typed is not None:
+            self.exit()
 
     def show_theme(self, name: str) -> None:
         """Draw in the colours of that theme; raises ConfigError for a user's theme that is broken."""

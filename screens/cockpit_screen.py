@@ -14,6 +14,7 @@ from textual.widgets import ContentSwitcher
 
 from cockpit.cluster import Cluster
 from screens import chrome, grid_messages, heatmap_messages
+from screens.changes import Changes
 from screens.detail import DetailView
 from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
@@ -41,10 +42,10 @@ class Changed(Message):
         return isinstance(message, Changed)
 
 
-class CockpitScreen(Verbs):
+class CockpitScreen(Changes, Verbs):
     """One cluster. It does no work while another cluster's screen is in front."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
@@ -80,6 +81,7 @@ class CockpitScreen(Verbs):
     def _start(self) -> None:
         self.cluster.store.listen(self._heard)
         self.cluster.start()
+        self.warm_up()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
 
     def _heard(self, name: str) -> None:
@@ -147,7 +149,9 @@ class CockpitScreen(Verbs):
     def _say_lines(self) -> None:
         store, steady, problems = self.cluster.store, self.clock.steady(), self.cluster.problems()
         width = self.size.width
-        self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster, width - CLOCK_WIDTH))
+        self.query_one("#header", chrome.Line).say(
+            chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, self.run_pieces())
+        )
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self.app))
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app))
@@ -159,8 +163,8 @@ class CockpitScreen(Verbs):
         if self.query_one(FilterBar).is_open:
             return ("filter",)
         if self.in_detail:
-            return ("text",)
-        return self.front.scopes
+            return ("text", *self.on_scopes(self.chosen_subjects()))
+        return (*self.front.scopes, *self.on_scopes(self.chosen_subjects()))
 
     # The way.
 

@@ -26,6 +26,10 @@ class Command:
     argument: str = ""
 
 
+# Commands that change the cluster, or whether it may be changed.
+CHANGES = ("change", "undo", "arm", "disarm")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One thing that can be done. `disabled` says why not now; an entry with `unfinished` still needs an argument."""
@@ -59,6 +63,7 @@ class Context:
     clusters: tuple[str, ...] = ()
     theme: str = ""
     themes: tuple[str, ...] = ()
+    changes: tuple[Entry, ...] = ()  # everything that changes the cluster
 
     @property
     def targets(self) -> tuple[Subject, ...]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from types import MappingProxyType
+
+from actions.table import ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "always": "Always",
         "overview": "In the overview",
         "subject": "On what the cursor is on, and in its details",
+        "change": "Changes of the cluster: each shows its plan and asks first",
         "grid": "In a table",
         "gpus": "With the GPUs",
         "text": "In details and help",
@@ -47,7 +51,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
     }
 )
 # These work wherever a pane is in front, besides the scopes of the pane itself.
-EVERYWHERE = ("subject", "app", "always")
+EVERYWHERE = ("subject", "change", "app", "always")
 # Scopes that can be heard at the same time: there one key must not stand for two things.
 TOGETHER = (
     (*EVERYWHERE, "grid", "gpus"),
@@ -59,13 +63,42 @@ TOGETHER = (
 )
 
 # Capitals that are kept for what changes or loads a cluster, and for nothing else.
-RESERVED: Mapping[str, str] = MappingProxyType(
+CAPITALS: Mapping[str, str] = MappingProxyType(
     {
         "D": "drain", "R": "resume", "B": "reboot", "T": "replace", "S": "scale a queue", "E": "EFA check",
         "C": "health check", "N": "NCCL test", "H": "hang diagnosis", "K": "cancel", "Q": "requeue",
         "L": "hold or release", "P": "power: start or stop the cluster",
     }
 )  # fmt: skip
+# Those of them that no action has yet.
+RESERVED: Mapping[str, str] = MappingProxyType(
+    {key: words for key, words in CAPITALS.items() if key not in {action.key for action in ACTIONS}}
+)
+# What the cursor is on: beside the scopes of a pane, so that the last line shows the changes that fit.
+ON = ("node", "job", "queue")
+_FOOTERS: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType(
+    {
+        "drain": (("node",), 1), "resume": (("node",), 4), "cancel": (("job",), 1), "requeue": (("job",), 4),
+        "scale": (("queue",), 8),
+    }
+)  # fmt: skip
+
+
+def _change_keys() -> tuple[Key, ...]:
+    """One line for each key of the table of actions; `L` stands for hold and for release."""
+    keyed = [action for action in ACTIONS if action.key]
+    lines = []
+    for letter, same in groupby(keyed, lambda action: action.key):
+        of = tuple(same)
+        footer, drop = _FOOTERS.get(of[0].id, ((), 0))
+        title, words = "/".join(action.title for action in of), " ".join(action.help for action in of)
+        # The palette has a line for each action, so these are not listed.
+        lines.append(
+            Key(f"change.{of[0].id}", letter, f"change('{of[0].id}')", title, words, "change", footer, first=True,
+                drop=drop, listed=False)
+        )  # fmt: skip
+    return tuple(lines)
+
 
 _PANES = ("grid", "text")
 
@@ -89,6 +122,7 @@ KEYS: tuple[Key, ...] = (
     Key("grid.open", "enter,d", "open", "details", "Everything known about this line.", "grid", ("grid",), drop=4),
     Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
         ("grid",), drop=7),
+    *_change_keys(),
     Key("text.open", "enter", "open", "follow", "Open what the underlined words lead to.", "text", ("text",), drop=4),
     Key("text.search", "slash", "search", "search", "Find words; a capital letter makes case matter.", "text",
         ("text",), first=True),
@@ -108,6 +142,7 @@ KEYS: tuple[Key, ...] = (
         ("text",), listed=False),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
     Key("app.pause", "p", "pause", "pause", "Stop or resume reading; the last values stay, with their age.", "app"),
+    Key("app.runs", "f", "runs", "runs", "What is being changed just now, and what came of it.", "app", first=True),
     Key("app.redraw", "ctrl+l", "redraw", "redraw", "Draw the whole screen again.", "app"),
     Key("subject.output", "o", "output", "output", "What the job under the cursor writes.", "subject", first=True),
     Key("subject.ssh", "s", "ssh", "ssh", "A shell on the node; the cockpit comes back when it ends.", "subject"),

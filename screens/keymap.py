@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cockpit.config import KeySetting
 from screens.key_names import KeyNameError, is_printable, read_keys, shown_keys
-from screens.key_table import EVERYWHERE, KEYS, RESERVED, SCOPES, TOGETHER, Key
+from screens.key_table import CAPITALS, EVERYWHERE, KEYS, RESERVED, SCOPES, TOGETHER, Key
 
 # Textual has them for itself, whatever the table says.
 _KEPT = {"ctrl+c": "it is no key for anything but stopping what runs", "ctrl+q": "it always leaves the cockpit"}
@@ -93,8 +93,11 @@ def _refusal(key: Key, keys: tuple[str, ...]) -> str | None:
     for pressed in keys:
         if pressed in _KEPT and pressed not in key.keys.split(","):
             return f"`{pressed}`: {_KEPT[pressed]}"
-        if pressed in RESERVED:
-            return f"`{pressed}` is kept for what changes a cluster ({RESERVED[pressed]})"
+        kept = RESERVED if key.scope == "change" else CAPITALS
+        if pressed in kept:
+            return f"`{pressed}` is kept for what changes a cluster ({kept[pressed]})"
+        if key.scope == "change" and not (len(pressed) == 1 and pressed.isupper()):
+            return f"`{shown_keys(pressed)}`: this changes the cluster, so it needs a capital letter"
         # Textual looks at such a key before a text line does, and would take the letter away from it.
         if key.first and is_printable(pressed) and not is_printable(key.keys.split(",")[0]):
             return f"`{shown_keys(pressed)}` is text in a filter; this one also works there, so it needs a ctrl key"

@@ -94,7 +94,9 @@ class MenuScreen(ModalScreen[Result]):
     def on_key(self, event: events.Key) -> None:
         """The key of an entry chooses it."""
         pressed = shown_keys(event.key)
-        entry = next((entry for entry in self.entries if pressed in entry.key.split(" ")), None)
+        meant = [entry for entry in self.entries if pressed in entry.key.split(" ")]
+        # Hold and release share a key: the one that can be done is meant.
+        entry = next((entry for entry in meant if not entry.disabled), meant[0] if meant else None)
         if entry is not None and event.key != "enter":
             event.stop()
             event.prevent_default()

@@ -9,6 +9,8 @@ from dataclasses import replace
 from cockpit.models import Job, QueueRow
 from cockpit.words import plural
 from screens import queue_table, subject_entries
+from screens.change_offers import change_entries
+from screens.change_verbs import ARM
 from screens.commands import Command, Context, Entry, Name, Names, Provider, Verb
 from screens.key_table import KEYS
 from screens.keymap import heard
@@ -31,7 +33,7 @@ def other_entries(context: Context) -> Iterator[Entry]:
     yield replace(entry, disabled=context.disabled.get("screenshot", ""))
 
 
-PROVIDERS: tuple[Provider, ...] = (subject_entries.subject_entries, key_entries, other_entries)
+PROVIDERS: tuple[Provider, ...] = (subject_entries.subject_entries, change_entries, key_entries, other_entries)
 
 
 def node_names(context: Context) -> Names:
@@ -141,5 +143,6 @@ VERBS: tuple[Verb, ...] = (
          quick=True, resolve=find_job),
     Verb("queue", "queue NAME", "One queue: its state and its jobs.", queue_names, "no queue was read yet"),
     Verb("cluster", "cluster NAME", "Another cluster of the config.", cluster_names, "the config names no cluster"),
+    ARM,
     Verb("theme", "theme NAME", "Other colours.", theme_names, "there is one theme only"),
 )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from textual import on
@@ -14,8 +16,9 @@ from cockpit.cluster import Cluster
 from cockpit.config import theme_names
 from cockpit.models import FaultError, Problem
 from screens import grid_messages, outlet
-from screens.commands import Command, Context
+from screens.commands import CHANGES, Command, Context, Entry
 from screens.filters import field_filter
+from screens.heatmap import Heatmap
 from screens.keymap import Keymap
 from screens.keys import press
 from screens.lines import Line, Subject
@@ -46,6 +49,10 @@ class Verbs(Screen[None]):
         async def go(self, subject: Subject, view: str = "detail") -> None: ...
         async def action_pane(self, name: str) -> None: ...
         def text_view(self) -> TextView | None: ...
+        def chosen_subjects(self) -> tuple[Subject, ...]: ...
+        def change_entries(self, subjects: Sequence[Subject]) -> tuple[Entry, ...]: ...
+        def disabled_keys(self, subjects: Sequence[Subject]) -> dict[str, str]: ...
+        async def do_change(self, command: Command, subjects: Sequence[Subject]) -> None: ...
 
     # What is known of where one is.
 
@@ -61,7 +68,7 @@ class Verbs(Screen[None]):
 
     def context(self) -> Context:
         """Where somebody is, for palette, menus and help."""
-        pane = None if self.text_view() else self.pane
+        pane = None if self.text_view() or isinstance(self.focused, Heatmap) else self.pane
         marked = tuple(Subject(pane.spec.kind, key) for key in pane.marked_keys) if pane else ()
         return Context(
             self.cluster.view,
@@ -76,8 +83,13 @@ class Verbs(Screen[None]):
             themes=theme_names(),
         )
 
-    async def run_command(self, command: Command | None) -> None:
-        """Do what was chosen in the palette or a menu."""
+    def context_with_changes(self) -> Context:
+        """The same with everything that changes the cluster, for palette and menu."""
+        context = self.context()
+        return replace(context, changes=self.change_entries(context.targets))
+
+    async def run_command(self, context: Context, command: Command | None) -> None:
+        """Do what was chosen in the palette or a menu, to what they were opened on."""
         if command is None:
             return
         name, argument = command.id, command.argument
@@ -90,6 +102,8 @@ class Verbs(Screen[None]):
             self.host.show_cluster(argument)
         elif name == "theme":
             self.host.show_theme(argument)
+        elif name in CHANGES:
+            await self.do_change(command, context.targets)
         elif name == "screenshot":
             # The dialog is still on the screen when its result is told.
             self.call_after_refresh(self.take_screenshot)
@@ -106,13 +120,15 @@ class Verbs(Screen[None]):
         """Go somewhere, or do something by its name."""
         from screens.palette import PaletteScreen
 
-        await self.app.push_screen(PaletteScreen(self.context()), self.run_command)
+        context = self.context_with_changes()
+        await self.app.push_screen(PaletteScreen(context), partial(self.run_command, context))
 
     async def action_action_menu(self) -> None:
         """Everything that can be done with what the cursor is on."""
         from screens.action_menu import ActionMenuScreen
 
-        await self.app.push_screen(ActionMenuScreen(self.context()), self.run_command)
+        context = self.context_with_changes()
+        await self.app.push_screen(ActionMenuScreen(context), partial(self.run_command, context))
 
     async def action_copy_menu(self) -> None:
         """Copy as a table, JSON, markdown or command."""
@@ -139,7 +155,8 @@ class Verbs(Screen[None]):
 
         fields = () if self.text_view() else self.pane.fields
         legend = LEGENDS.get(self.pane.spec.id, ())
-        await self.app.push_screen(HelpScreen(self.scopes(), self.keymap, fields=fields, legend=legend))
+        disabled = self.disabled_keys(self.chosen_subjects())
+        await self.app.push_screen(HelpScreen(self.scopes(), self.keymap, disabled, fields=fields, legend=legend))
 
     def action_ssh(self) -> None:
         """A shell on the node behind what the cursor is on."""

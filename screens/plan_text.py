@@ -1,0 +1,64 @@
+"""A plan as its dialog shows it: whom it hurts first, then what is sent, to what, and what else has to be known.
+
+Pure functions, no Textual; the words are those of `actions.plan_lines`, which --dry-run prints too.
+"""
+
+from __future__ import annotations
+
+from actions import blast
+from actions.plan_lines import Section, sections
+from actions.spec import Plan
+from cockpit.text import printable
+from screens.lines import Line, section
+
+JOBS_FIRST = 6  # jobs that stand at the top; the others come last
+_ORDER = ("jobs", "irreversible", "warnings", "effects", "commands", "left_out", "for_good", "offers")
+_TITLES = {"irreversible": "critical", "warnings": "warning"}
+
+
+def head_lines(plan: Plan, note: str = "") -> list[Line]:
+    """What is done to what, and whom that hurts: what must be seen without scrolling."""
+    lines: list[Line] = [[(printable(plan.title), "bright")]]
+    if note:
+        lines.append([(note, "accent")])
+    lines.append(hurt_line(plan))
+    if plan.irreversible:
+        lines.append([("cannot be undone: ", "critical"), printable("; ".join(plan.irreversible))])
+    return lines
+
+
+def hurt_line(plan: Plan) -> Line:
+    """Jobs, users and GPU-hours in one line."""
+    if not plan.jobs:
+        return ["touches no job"]
+    told = printable(blast.summary(plan.jobs))
+    if plan.losing:
+        return [("hurts ", "critical"), told]
+    return [("touches ", "warning"), told, (", none of them loses work", "dim")]
+
+
+def plan_text(plan: Plan) -> list[Line]:
+    """Everything else, in the order in which it matters."""
+    told = {part.kind: part for part in sections(plan, all_jobs=True)}
+    lines: list[Line] = []
+    for kind in _ORDER:
+        part = told.get(kind)
+        if part is not None and kind == "jobs":
+            lines += _part(part.title, part.lines[:JOBS_FIRST], "")
+            if len(part.lines) > JOBS_FIRST:
+                lines.insert(-1, [(f"  and {len(part.lines) - JOBS_FIRST} more, at the end", "dim")])
+        elif part is not None:
+            lines += _part(_named(part, plan), part.lines, _TITLES.get(kind, ""))
+    rest = told["jobs"].lines[JOBS_FIRST:] if "jobs" in told else ()
+    return (lines + _part("The other jobs", rest, ""))[:-1] if rest else lines[:-1]
+
+
+def _named(part: Section, plan: Plan) -> str:
+    if part.kind == "commands" and any("sudo" in step.argv[:1] for step in plan.steps):
+        return f"{part.title} (sudo: your login has no such right in Slurm)"
+    return part.title
+
+
+def _part(title: str, lines: tuple[str, ...], token: str) -> list[Line]:
+    heading: Line = [(title, token)] if token else section(title)
+    return [heading, *([f"  {line}"] for line in lines), []]
