@@ -6,6 +6,7 @@ Sources write from their threads, screens read from theirs; every value handed o
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
@@ -19,6 +20,7 @@ T = TypeVar("T")
 LIVE_INTERVALS = 2
 LOST_INTERVALS = 12
 LOST_AFTER_S = 60.0
+MOST_TROUBLES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,19 @@ class SourceState(Generic[T]):
         return Freshness.LOST if age_s > max(LOST_AFTER_S, LOST_INTERVALS * self.interval_s) else Freshness.STALE
 
 
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One fault of a source, from the first poll that met it to the last; times are on the wall clock."""
+
+    number: int  # in the order in which they were met
+    source: str
+    fault: Fault
+    since: float
+    last_at: float
+    polls: int = 1
+    over_at: float | None = None  # when the source answered again, or failed in another way
+
+
 class Store:
     """Holds a SourceState per source and tells listeners which one changed."""
 
@@ -61,6 +76,8 @@ class Store:
         self._states: dict[str, SourceState[Any]] = {}
         self._lock = threading.Lock()
         self._listeners: list[Callable[[str], None]] = []
+        self._troubles: deque[Trouble] = deque(maxlen=MOST_TROUBLES)
+        self._met = 0
 
     def declare(self, key: SourceKey[Any], interval_s: float) -> None:
         """Make a source known before its first answer, so that it is shown as `never` and not left out."""
@@ -75,6 +92,7 @@ class Store:
         with self._lock:
             before = self._states.get(name)
             after = self._states[name] = _after(before, name, beat, self.clock)
+            self._note(name, beat)
         for listener in tuple(self._listeners):
             listener(name)
         return before is not None and before.error is not None and after.error is None
@@ -88,6 +106,23 @@ class Store:
         """Every source in the order of declaration."""
         with self._lock:
             return tuple(self._states.values())
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What the sources have met since the start, oldest first; the oldest of many are forgotten."""
+        with self._lock:
+            return tuple(self._troubles)
+
+    def _note(self, name: str, beat: Beat) -> None:
+        at, fault = beat.snapshot.taken_at, beat.snapshot.error
+        for place, last in enumerate(self._troubles):
+            if last.source == name and last.over_at is None:
+                if fault is not None and (fault.what, fault.why) == (last.fault.what, last.fault.why):
+                    self._troubles[place] = replace(last, last_at=at, polls=last.polls + 1)
+                    return
+                self._troubles[place] = replace(last, over_at=at)
+        if fault is not None:
+            self._met += 1
+            self._troubles.append(Trouble(self._met, name, fault, at, at))
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call listener(name) on the writing thread after each change; returns the way to stop that."""

@@ -58,7 +58,7 @@ class AskDialog(ModalScreen[str | None]):
             yield Static(styled(self._question), id="ask-question")
             yield YesNo(self._guard) if self._confirm.kind == "yes" else ConfirmLine(self._guard)
             yield Static(id="ask-note")
-            yield Static(styled([(" esc ", "accent"), "leave it"]))
+            yield Static(styled([(" esc ", "accent"), "no"]))
 
     def on_mount(self) -> None:
         """Hear nothing for a moment."""

@@ -120,11 +120,6 @@ class Field(Horizontal):
             return typed
         return int(typed) if typed.removeprefix("-").isdecimal() and len(typed) < 12 else None
 
-    def hint(self, words: str) -> None:
-        """What stands there while nothing is typed."""
-        if self._line is not None:
-            self._line.placeholder = words
-
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter plans with it."""
         event.stop()

@@ -9,8 +9,8 @@ from cockpit.words import plural
 from screens.change_offers import Offer
 
 
-def hints(cluster: Cluster, offer: Offer, targets: Targets) -> tuple[tuple[str, str], ...]:
-    """Pairs of a field's name and its words; those without any show the title of their option."""
+def hints(cluster: Cluster, offer: Offer, targets: Targets) -> tuple[str, ...]:
+    """A line or two for above the question; nothing where the title of the option says it all."""
     if offer.id != "scale":
         return ()
     from actions.scale import bounds
@@ -19,7 +19,9 @@ def hints(cluster: Cluster, offer: Offer, targets: Targets) -> tuple[tuple[str, 
         known = bounds(cluster, targets.names[0])
     except ActionError:
         return ()
-    beyond = known.total - known.most
-    words = f"{known.now} up now; from {known.least} (with jobs, static or kept up) to {known.most}"
-    unusable = f", {plural(beyond, 'node')} cannot be used" if beyond else ""
-    return (("count", f"{words}{unusable}"),)
+    words = [f"{known.now} of {known.total} are up now; it can be from {known.least} to {known.most}"]
+    if known.least:
+        words.append(f"{known.least} have jobs, are static, or are kept up: those are never let go")
+    if beyond := known.total - known.most:
+        words.append(f"{plural(beyond, 'node')} cannot be started now: out of service, reserved or powering down")
+    return tuple(words)

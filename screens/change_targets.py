@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from actions.errors import ActionError
 from actions.spec import Scope, Targets
-from actions.targets import job_targets
 from cockpit.cluster import View
 from cockpit.models import Problem
 from cockpit.words import plural
@@ -26,6 +25,8 @@ class Aim:
 
 def aim(view: View, problems: Iterable[Problem], subjects: Sequence[Subject], scope: Scope) -> Aim:
     """What an action of that scope would be done to. Several queues are several targets; whoever asks lets choose."""
+    from actions.targets import job_targets  # not before the first paint
+
     if not subjects:
         return Aim(why=NOTHING)
     found = _meant(problems, subjects)

@@ -6,7 +6,7 @@ Every way ends in the one runner of the cluster, which alone may refuse or send 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -224,14 +224,25 @@ class Changes(Screen[None]):
 
     def on_run_ended(self, event: RunEnded) -> None:
         """Tell the end of what nobody looks at any more."""
+        from screens.log_book import log_book
         from screens.run_text import OUTCOMES
 
         result = event.run.result
+        log_book(self.cluster).read()
         self.refresh_chrome()
         if result is not None and event.run.left:
             word = OUTCOMES[result.outcome][1] if result.outcome in OUTCOMES else result.outcome
             more = "; f shows it, with the way back" if result.can_undo else "; f shows it"
             outlet.tell(self.app, f"{result.text}{more}", title=word, severity=_SEVERITY.get(result.outcome, "warning"))
+
+    def make_log(self, heard: Callable[[str], None]) -> TablePane:
+        """The pane of the record; `heard` is called on a thread when there is something new in it."""
+        from screens.log_book import log_book
+        from screens.log_table import log_spec
+        from screens.pane import TablePane
+
+        log_book(self.cluster).listen(heard)
+        return TablePane(log_spec(self.cluster))
 
     async def action_runs(self) -> None:
         """What is being changed just now, else what was changed last."""

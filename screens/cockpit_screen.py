@@ -69,6 +69,8 @@ class CockpitScreen(Changes, Verbs):
         name = view.removeprefix("pane-")
         if name == "overview":
             return OverviewPane(self.cluster)
+        if name == "log":
+            return self.make_log(self._heard)
         return GpusPane(self._specs[name]) if name == "gpus" else TablePane(self._specs[name])
 
     def on_mount(self) -> None:

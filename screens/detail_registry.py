@@ -56,6 +56,7 @@ _WORDS: Mapping[str, str] = {
     "sxid": "SXid",
     "throttle": "clock reason",
     "reason": "reason",
+    "log": "log",
 }
 
 
@@ -91,12 +92,19 @@ def _problem(cluster: Cluster, key: str) -> list[Line]:
     return problem_lines(cluster, problem) if problem else [["this problem is over"]]
 
 
+def _log(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.log import log_lines  # the record is no part of the first paint
+
+    return log_lines(cluster, key)
+
+
 DETAILS: Mapping[str, Lines] = {
     "node": _node,
     "job": _job,
     "gpu": _gpu,
     "queue": _queue,
     "problem": _problem,
+    "log": _log,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }

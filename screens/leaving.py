@@ -24,9 +24,8 @@ class LeaveDialog(AskDialog):
     def __init__(self, active: Sequence[Run]) -> None:
         about: list[Line] = [line for run in active for line in undone_lines(run)]
         about.append([("`cockpit audit` tells later what was done; its outcome is then not verified.", "dim")])
-        super().__init__(
-            "an action still runs", about, ["stop it and leave the cockpit?"], confirm_for(UNDONE_EASILY, 1, "")
-        )
+        question = "stop it and leave the cockpit?" if any(run.unsent for run in active) else "leave the cockpit?"
+        super().__init__("an action still runs", about, [question], confirm_for(UNDONE_EASILY, 1, ""))
         self._active = active
 
     @on(Answered)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
@@ -19,7 +19,7 @@ from textual.widgets import Input, Static
 from actions.errors import ActionError
 from actions.spec import Options, Plan
 from cockpit.words import span
-from screens.change_fields import Chosen, Field, ReasonLine
+from screens.change_fields import Chosen, Field, Flag, ReasonLine
 from screens.confirm import Answered, ConfirmLine, Void, YesNo
 from screens.content import plain, styled
 from screens.guard import SETTLE_S, Guard
@@ -65,8 +65,8 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
     PlanDialog #plan-head { height: auto; max-height: 7; }
     PlanDialog #plan-ask { height: auto; }
     PlanDialog #plan-confirm { height: auto; }
-    PlanDialog #plan-prompt { height: auto; color: $cockpit-bright; }
-    PlanDialog ConfirmLine { height: 1; background: $surface; }
+    PlanDialog #plan-prompt { width: auto; max-width: 75%; height: auto; padding: 0 1 0 0; }
+    PlanDialog ConfirmLine { width: 1fr; height: 1; background: $surface; }
     PlanDialog #plan-note { height: auto; color: $cockpit-warning; }
     PlanDialog #plan-keys { height: 1; }
     """
@@ -92,9 +92,10 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
             with Vertical(id="plan-ask"):
                 yield from self._fields
                 yield self._reason
-                yield Static(id="plan-prompt")
-                yield self._typed
-                yield self._yes
+                with Horizontal(id="plan-confirm"):
+                    yield Static(id="plan-prompt")
+                    yield self._typed
+                    yield self._yes
             yield Static(id="plan-note")
             yield Static(id="plan-keys")
 
@@ -107,24 +108,20 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
     def on_mount(self) -> None:
         """Begin to plan, or to ask what the plan rests on."""
         self.set_class(self._production, "-production")
-        for field, hint in self._hinted():
-            field.hint(hint)
         self.set_interval(TICK_S, self._tick)
         if self._question.first:
             self._ask_first()
         else:
             self._make_plan()
 
-    def _hinted(self) -> list[tuple[Field, str]]:
-        hints = dict(self._question.hints)
-        return [(field, hints[field.option.name]) for field in self._fields if field.option.name in hints]
-
     # Planning.
 
     def _ask_first(self) -> None:
-        self._show_head([[(self._question.note, "accent")]] if self._question.note else [])
-        hints = dict(self._question.hints)
-        self._text.show([[hints.get(self._question.first, "")]], title=[("no plan yet", "dim")])
+        question, first = self._question, self._question.first
+        asked = next(field.option.title for field in self._fields if field.option.name == first)
+        told: list[Line] = [[(f"{asked}?", "bright")], *([word] for word in question.hints)]
+        self._show_head([*told, [(question.note, "accent")]] if question.note else told)
+        self._text.show([], title=[("no plan yet", "dim"), (" · enter plans", "dim")])
         self._arrange()
         self._settle()
 
@@ -152,6 +149,8 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
         """An option has changed."""
         first = next((field for field in self._fields if field.option.name == self._question.first), None)
         if first is not None and first.value in (None, ""):
+            if isinstance(self.focused, Flag):
+                return  # there will be a plan once the first question is answered
             self._note("type a whole number" if first.option.kind == "number" else f"type the {first.option.name}")
             return
         self._make_plan()
@@ -209,9 +208,9 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
         self.query_one("#plan-keys", Static).update(styled(self._keys()))
 
     def _keys(self) -> list[Piece]:
-        pieces: list[Piece] = [(" esc ", "accent"), "leave, nothing changed"]
+        pieces: list[Piece] = [(" esc ", "accent"), "leave it"]
         if len(self._entries()) > 1:
-            pieces += [("  tab ", "accent"), "next field"]
+            pieces += [("  tab ", "accent"), "next line"]
         if any(field.option.kind == "flag" for field in self._fields):
             pieces += [("  space ", "accent"), "turns an option"]
         if self._plan is None and self._again and not self._planning:

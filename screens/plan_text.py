@@ -9,6 +9,7 @@ from actions import blast
 from actions.plan_lines import Section, sections
 from actions.spec import Plan
 from cockpit.text import printable
+from cockpit.words import plural
 from screens.lines import Line, section
 
 JOBS_FIRST = 6  # jobs that stand at the top; the others come last
@@ -44,18 +45,28 @@ def plan_text(plan: Plan) -> list[Line]:
     for kind in _ORDER:
         part = told.get(kind)
         if part is not None and kind == "jobs":
-            lines += _part(part.title, part.lines[:JOBS_FIRST], "")
-            if len(part.lines) > JOBS_FIRST:
-                lines.insert(-1, [(f"  and {len(part.lines) - JOBS_FIRST} more, at the end", "dim")])
+            title, jobs = _jobs(plan, part)
+            lines += _part(title, jobs[:JOBS_FIRST], "")
+            if len(jobs) > JOBS_FIRST:
+                lines.insert(-1, [(f"  and {len(jobs) - JOBS_FIRST} more, at the end", "dim")])
         elif part is not None:
             lines += _part(_named(part, plan), part.lines, _TITLES.get(kind, ""))
-    rest = told["jobs"].lines[JOBS_FIRST:] if "jobs" in told else ()
+    rest = _jobs(plan, told["jobs"])[1][JOBS_FIRST:] if "jobs" in told else ()
     return (lines + _part("The other jobs", rest, ""))[:-1] if rest else lines[:-1]
+
+
+def _jobs(plan: Plan, part: Section) -> tuple[str, tuple[str, ...]]:
+    """The heading and a line for each job; what becomes of all of them is said once."""
+    fates = {job.fate for job in plan.jobs}
+    if len(fates) > 1:
+        return part.title, part.lines
+    fate = printable(fates.pop())
+    return f"{plural(len(plan.jobs), 'job')}, each {fate}", tuple(line.removesuffix(f"  {fate}") for line in part.lines)
 
 
 def _named(part: Section, plan: Plan) -> str:
     if part.kind == "commands" and any("sudo" in step.argv[:1] for step in plan.steps):
-        return f"{part.title} (sudo: your login has no such right in Slurm)"
+        return f"{part.title}, as root by sudo"
     return part.title
 
 

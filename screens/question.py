@@ -14,7 +14,7 @@ Make = Callable[[Options], Plan]
 class Question:
     """What a dialog is about. `make` plans for targets that are frozen in it; `fields` are what it asks.
 
-    Without a value for the field named `first` there is no plan; `hints` say what may be typed into a field.
+    Without a value for the field named `first` there is no plan; `hints` say what may be typed into it.
     """
 
     title: str
@@ -22,7 +22,7 @@ class Question:
     options: Options = field(default_factory=Options)
     fields: tuple[Option, ...] = ()
     first: str = ""
-    hints: tuple[tuple[str, str], ...] = ()
+    hints: tuple[str, ...] = ()
     note: str = ""
     reason: str = ""  # what is typed already
     instead: Callable[[str], Question] | None = None  # the same targets, another action

@@ -18,14 +18,14 @@ from themes.glyphs import UNICODE, Signs
 
 MOST_NAMES = 60  # cells of the names of a group
 OUTCOMES: Mapping[str, tuple[Health, str]] = {
-    "ok": (Health.OK, "done"),
+    "ok": (Health.OK, ""),
     "failed": (Health.CRITICAL, "failed"),
     "unverified": (Health.WARN, "not seen to be true"),
     "cancelled": (Health.WARN, "stopped"),
     "refused": (Health.UNKNOWN, "refused, nothing was sent"),
 }
 _LOOKS: Mapping[Look, tuple[Health | None, str]] = {
-    Look.DONE: (Health.OK, "true"),
+    Look.DONE: (Health.OK, "done"),
     Look.UNDERWAY: (Health.DRAINED, "accepted"),
     Look.WAIT: (None, "not yet"),
     Look.FAILED: (Health.CRITICAL, "failed"),
@@ -36,7 +36,8 @@ def outcome_line(result: Result, signs: Signs = UNICODE) -> Line:
     """What came of it in one sentence, with its sign."""
     health, word = OUTCOMES.get(result.outcome, (Health.UNKNOWN, result.outcome))
     token = STATE_TOKENS[health]
-    return [(f"{signs.states[health]} {word}: ", token), printable(result.text)]
+    words = f"{signs.states[health]} {word}: " if word else f"{signs.states[health]} "
+    return [(words, token), (printable(result.text), "bright")]
 
 
 def run_lines(run: Run, steady: float, signs: Signs = UNICODE) -> list[Line]:
@@ -116,12 +117,12 @@ def _names(run: Run, names: list[str]) -> str:
 
 def undone_lines(run: Run) -> list[Line]:
     """What will not be done, or not be known, when the cockpit is left now."""
-    waiting = len(run.plan.steps) - len(run.said)
     lines: list[Line] = [[(printable(run.plan.title), "bright")]]
-    if waiting:
+    if run.unsent:
         sent = len(run.said)
         lines.append([f"  {sent} of {plural(len(run.plan.steps), 'command')} sent; the others will not be sent"])
     open_ = max(run.plan.count, len(run.seen)) - run.settled
     if open_ > 0:
-        lines.append([f"  {run.plan.targets.counted(open_)} not seen to be as wished yet; nobody will look any more"])
+        every = max(run.plan.count, len(run.seen))
+        lines.append([f"  {open_} of {every} not seen to be as wished yet; nobody will look any more"])
     return lines

@@ -50,6 +50,11 @@ class Run:
         return self.running is not None and self.running.cancelled.is_set()
 
     @property
+    def unsent(self) -> int:
+        """How many commands were not answered yet."""
+        return len(self.plan.steps) - len(self.said)
+
+    @property
     def settled(self) -> int:
         """How many targets are as wished, or never will be."""
         return sum(1 for finding in tuple(self.seen.values()) if finding.look in SETTLED)

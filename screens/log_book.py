@@ -1,0 +1,123 @@
+"""The record of changes and what the sources have met, of one cluster, for the log pane. Imports no Textual.
+
+The record is read on a thread: a home directory may hang. What is shown is the last that was read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from actions.audit import AuditError, AuditLog, Entry
+from cockpit.cluster import Cluster
+from cockpit.store import Trouble
+from cockpit.text import printable
+
+AGAIN_S = 2.0  # between two looks at the file: other cockpits write there, too
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """One line of the log: a change that was made or refused, or a fault that a source has met."""
+
+    key: str
+    at: float
+    entry: Entry | None = None
+    outcome: str = ""  # of the entry when it was read: a look at the process table
+    trouble: Trouble | None = None
+
+
+class LogBook:
+    """`rows` never waits; `listen` is told when it has something new."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._store, self._steady = cluster.store, cluster.clock.steady
+        self._log = AuditLog(cluster.config.name)
+        self._entries: tuple[LogRow, ...] | None = None
+        self._stamp: object = None
+        self._fault = ""
+        self._reading = threading.Lock()
+        self._read_at: float | None = None
+        self._listeners: list[Callable[[str], None]] = []
+        self._made: tuple[object, object] = (None, None)
+        self._rows: tuple[LogRow, ...] = ()
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Call listener("log") on the reading thread after each change."""
+        self._listeners.append(listener)
+
+    @property
+    def fault(self) -> str:
+        """Why the record could not be read; "" when it could."""
+        return self._fault
+
+    def rows(self) -> tuple[LogRow, ...] | None:
+        """Newest first, the very same object while nothing has changed; None before the record was read once."""
+        if self._read_at is None or self._steady() - self._read_at >= AGAIN_S:
+            self.read()
+        troubles = self._store.troubles()
+        if self._entries is None:
+            return None
+        if self._made != (self._entries, troubles):
+            self._made = (self._entries, troubles)
+            found = [*self._entries, *(_trouble_row(trouble) for trouble in troubles)]
+            self._rows = tuple(sorted(found, key=lambda row: row.at, reverse=True))
+        return self._rows
+
+    def row(self, key: str) -> LogRow | None:
+        """The line with that key."""
+        return next((row for row in self.rows() or () if row.key == key), None)
+
+    def read(self) -> None:
+        """Look at the file on a thread, unless one is at it."""
+        if self._reading.acquire(blocking=False):
+            self._read_at = self._steady()
+            threading.Thread(target=self._read, name="log", daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            stamp = _stamp(self._log)
+            if self._entries is not None and stamp == self._stamp and not self._unended():
+                return
+            before = self._entries
+            try:
+                entries, self._fault = self._log.entries(), ""
+            except AuditError as error:
+                entries, self._fault = (), str(error)
+            new = tuple(LogRow(entry.id, entry.at, entry, entry.outcome) for entry in entries)
+            self._stamp = stamp
+            if new != before:
+                self._entries = new
+        finally:
+            self._reading.release()
+        if self._entries is not before:
+            for listener in tuple(self._listeners):
+                listener("log")
+
+    def _unended(self) -> bool:
+        """Something runs: whether its process still lives is not written in the file."""
+        return any(row.outcome == "running" for row in self._entries or ())
+
+
+def _stamp(log: AuditLog) -> object:
+    try:
+        about = log.path.stat()
+    except OSError:
+        return None
+    return about.st_mtime_ns, about.st_size
+
+
+def _trouble_row(trouble: Trouble) -> LogRow:
+    return LogRow(f"{printable(trouble.source)}#{trouble.number}", trouble.since, trouble=trouble)
+
+
+_books: WeakKeyDictionary[Cluster, LogBook] = WeakKeyDictionary()
+
+
+def log_book(cluster: Cluster) -> LogBook:
+    """The one of that cluster."""
+    if cluster not in _books:
+        _books[cluster] = LogBook(cluster)
+    return _books[cluster]
