@@ -69,4 +69,4 @@ def targets_title(context: Context) -> str:
     """What a menu of these entries is about: `node p5-3`, `4 nodes`, or that nothing is chosen."""
     if len(context.targets) > 1:
         return f"{len(context.targets):,} marked"
-    return subjects.title(context.targets[0]) if context.targets else "nothing under the cursor"
+    return subjects.title(context.targets[0], context.problems) if context.targets else "nothing under the cursor"

@@ -22,8 +22,11 @@ def queue_row(view: View, key: str) -> QueueRow | None:
     return next((row for row in view.queue.rows if row.key == key), None) if view.queue else None
 
 
-def title(subject: Subject) -> str:
-    """What to call it in a heading: `node p5-3`, `job 123`."""
+def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
+    """What to call it in a heading: `node p5-3`, `job 123`; a problem by what it is about, when it is among them."""
+    if subject.kind == "problem" and subject.key:
+        about = next((problem.subject for problem in problems if problem.key == subject.key), "")
+        return f"problem: {about}" if about else "problem"
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"
 
 
