@@ -20,7 +20,7 @@ def open_output(
     cluster: Cluster,
     job: Job,
     detail: JobDetail | None,
-    changed: Callable[[], None],
+    changed: Callable[[], object],
     *,
     stream: str = "stdout",
 ) -> OutputReader:
@@ -42,7 +42,7 @@ def output_places(cluster: Cluster, outputs: JobOutputs) -> list[Where]:
     places = [Where(facts.hostname if facts else cluster.config.head, lambda: cluster.head)]
     host = outputs.batch_host
     if host and not outputs.pending:
-        places.append(Where(host, lambda: cluster.node_host(host)))
+        places.append(Where(host, lambda: cluster.node_host(host), host))
     return places
 
 

@@ -34,10 +34,11 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A machine that may have the file: its name in words, and how to reach it, which may raise FaultError."""
+    """A machine that may have the file, and how to reach it, which may raise FaultError. `node`: not the head."""
 
     name: str
     host: Callable[[], Host]
+    node: str = ""
 
 
 class FollowedFile:
@@ -46,7 +47,7 @@ class FollowedFile:
     def __init__(self, file: OutputFile, places: Sequence[Where], clock: Clock = SYSTEM_CLOCK) -> None:
         self.file = file
         self.path = file.path
-        self.where = ""  # the machine's name, once the file was found
+        self.where = self.node = ""  # the machine that has it; `node` stays empty for the head
         self.size = 0
         self.grown_at: float | None = None  # steady clock
         self.gone = False  # it was there and is no more
@@ -95,7 +96,7 @@ class FollowedFile:
             piece = read_piece(host, path, None, most)
             if piece.kind == "none":
                 continue
-            self.path, self.where = path, place.name
+            self.path, self.where, self.node = path, place.name, place.node
             self._check(piece)
             self._host = host
             self._begin(piece)

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.formats.log_buffer import Held
@@ -39,6 +40,7 @@ class OutputReading:
     file: OutputFile | None = None
     path: str = ""
     where: str = ""
+    node: str = ""
     others: bool = False  # there is another stream to switch to
     size: int | None = None
     behind: int = 0  # bytes of the file that follow what is held
@@ -59,7 +61,7 @@ class OutputReader:
         self,
         outputs: Callable[[], JobOutputs],
         places: Callable[[JobOutputs], Sequence[Where]],
-        changed: Callable[[], None],
+        changed: Callable[[], object],
         *,
         stream: str = "stdout",
         clock: Clock = SYSTEM_CLOCK,
@@ -72,6 +74,7 @@ class OutputReader:
         self._wishes: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._reading = OutputReading(waiting="asking Slurm where it goes …")
+        self._changes: dict[str, Any] = {}
         self._failures = 0
         self._asked_at = self._told_at = 0.0  # steady clock
 
@@ -128,11 +131,15 @@ class OutputReader:
         while not self._closed.is_set():
             wait_s = self._tried(self._read_on)
             self._tell()
-            with contextlib.suppress(queue.Empty):
-                while (wish := self._wishes.get(timeout=max(0.0, wait_s))) is not None:
-                    self._tried(wish)
-                    self._tell()
-                    wait_s = 0.0  # a burst of wishes is fulfilled in one go
+            self._fulfil(wait_s)
+
+    def _fulfil(self, wait_s: float) -> None:
+        """Wait for a wish that long, and fulfil all there are by then."""
+        with contextlib.suppress(queue.Empty):
+            wish = self._wishes.get(timeout=wait_s)
+            while wish is not None:
+                self._tried(wish)
+                wish = self._wishes.get_nowait()
 
     def _tried(self, act: Callable[[], float | None]) -> float:
         """Do it; what goes wrong is told. Returns how long to wait before reading on."""
@@ -248,10 +255,13 @@ class OutputReader:
             found = file.find_effect()
             note = "no first error; this may follow from something else" if found is not None else ""
             note = note or f"no known error in all {size(file.size)}"
+        if found is not None:
+            file.following = False
         self._note(note=note, found=found, turn=self._reading.turn + 1)
 
     def _note(self, **changes: object) -> None:
-        self._reading = replace(self._reading, **changes)  # type: ignore[arg-type]
+        """Have it told with what is held then: the two must fit together."""
+        self._changes |= changes
 
     def _tell(self) -> None:
         file = self._file
@@ -262,12 +272,15 @@ class OutputReader:
                 file=file.file,
                 path=file.path,
                 where=file.where,
+                node=file.node,
                 size=file.size if file.found else None,
                 behind=file.behind if file.found else 0,
                 grown_at=file.grown_at,
                 following=file.following,
                 gone=file.gone,
             )
+        self._reading = replace(self._reading, **self._changes)
+        self._changes.clear()
         if self._closed.is_set():
             return
         wait_s = self._told_at + TELL_EVERY_S - self._clock.steady()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cockpit.formats.output_paths import OutputFile, expand_pattern, job_outputs
@@ -22,12 +24,12 @@ JobId={job} {array}JobName={name}
 """
 
 
-def detail(out: str, err: str | None = None, **changes: object) -> JobDetail:
+def detail(out: str, err: str | None = None, **changes: Any) -> JobDetail:
     values = {"job": 11, "name": "train", "array": "", "batch": 1, "state": "RUNNING", **changes}
     return parse_job_detail(RECORD.format(out=out, err=out if err is None else err, **values).encode())
 
 
-def path(shown: str, **changes: object) -> str:
+def path(shown: str, **changes: Any) -> str:
     return job_outputs(detail(f"/fsx/runs/{shown}", **changes)).files[0].path.removeprefix("/fsx/runs/")
 
 
