@@ -38,8 +38,8 @@ def open_output(
 
 def output_places(cluster: Cluster, outputs: JobOutputs) -> list[Where]:
     """The head first, which shares the file system as a rule, then the node that ran the batch script."""
-    facts = cluster.slurm.known_facts()
-    places = [Where(facts.hostname if facts else cluster.config.head, lambda: cluster.head)]
+    facts, head = cluster.slurm.known_facts(), cluster.config.head
+    places = [Where(facts.hostname if facts and head == "local" else head, lambda: cluster.head)]
     host = outputs.batch_host
     if host and not outputs.pending:
         places.append(Where(host, lambda: cluster.node_host(host), host))
@@ -57,6 +57,7 @@ def find_outputs(cluster: Cluster, job: str) -> JobOutputs:
     if not own:
         raise FaultError(Fault(FaultKind.MISSING, f"job {job}", "Slurm knows no such job"))
     if len(details) > 1 and own[0].get("ArrayJobId"):
-        tasks = " ".join(f"{named[1]}_{detail.get('ArrayTaskId')}" for detail in details[:4])
-        raise ConfigError(f"job {job} is an array, and each task has a file of its own; name one: {tasks} …")
+        tasks = [detail.get("ArrayTaskId") for detail in details if detail.get("ArrayTaskId").isdigit()]
+        named_ones = " ".join(f"{named[1]}_{task}" for task in tasks[:4]) or f"{named[1]}_1"
+        raise ConfigError(f"job {job} is an array, and each task has a file of its own; name one, such as {named_ones}")
     return job_outputs(own[0])

@@ -57,6 +57,7 @@ class FollowedFile:
         self._host: Host | None = None
         self._id = ""
         self._tail = b""  # the last bytes read
+        self._caught_up = False  # what is held reached the end of the file
         self._buffer = LogBuffer()
 
     @property
@@ -116,6 +117,7 @@ class FollowedFile:
         self._buffer.begin(piece.data, piece.start)
         self._id, self.size, self.gone = piece.id, piece.size, False
         self._tail = piece.data[-_OVERLAP:]
+        self._caught_up = self.behind == 0
         self.grown_at = self._clock.steady() - max(0, piece.now - piece.mtime)
 
     # Reading on.
@@ -123,11 +125,13 @@ class FollowedFile:
     def read_on(self, *, anyway: bool = False) -> bool:
         """See what has become of the file and read up to one piece more; True when there is more to read at once.
 
-        While nobody follows, nothing that is held is let go for what comes, unless `anyway`. Raises FaultError.
+        While nobody follows, it reads only from the end of the file, and as long as there is room; with `anyway` from
+        wherever what is held ends, and something else is let go. Raises FaultError.
         """
         if self._host is None:
             return self.open()
-        wanted = PIECE if self.following or anyway or not self._buffer.full else 0
+        goes_on = self._caught_up and not self._buffer.full
+        wanted = PIECE if self.following or anyway or goes_on else 0
         start = self._buffer.end - len(self._tail)
         piece = read_piece(self._host, self.path, start, wanted + len(self._tail))
         if piece.kind == "none":
@@ -137,6 +141,8 @@ class FollowedFile:
         if not self._is_same(piece):
             return True
         self.gone = False
+        if piece.size > self.size:
+            self.grown_at = self._clock.steady()
         new, self.size = piece.data[len(self._tail) :], piece.size
         if self.following and self.behind - len(new) > SKIP:
             self._begin(read_piece(self._host, self.path, None))
@@ -144,7 +150,7 @@ class FollowedFile:
         if new:
             self._buffer.feed(new)
             self._tail = (self._tail + new)[-_OVERLAP:]
-            self.grown_at = self._clock.steady()
+        self._caught_up = self.behind == 0 or (self._caught_up and wanted > 0)
         return self.behind > 0 and len(new) >= wanted > 0
 
     def _is_same(self, piece: Piece) -> bool:
@@ -178,7 +184,7 @@ class FollowedFile:
             return  # the file has changed; reading on tells how
         self._buffer.prepend(piece.data, at)
         if self._buffer.end != end:
-            self._tail = b""
+            self._tail, self._caught_up = b"", False
 
     def to_start(self) -> None:
         """Hold the beginning of the file. Raises FaultError."""

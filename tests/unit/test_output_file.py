@@ -297,6 +297,18 @@ def _small(init: Callable[..., None]) -> Callable[..., None]:
     return lambda self: init(self, most_lines=40)
 
 
+def test_the_beginning_of_a_big_file_does_not_pull_all_of_it(path: Path) -> None:
+    path.write_bytes(numbered(60_000))
+    file = followed(path)
+    file.open()
+    file.to_start()
+    grown_at, end = file.grown_at, file.held().end
+    assert not file.read_on()
+    assert (file.grown_at, file.held().end) == (grown_at, end)
+    file.read_on(anyway=True)
+    assert file.held().end == end + PIECE
+
+
 def test_binary_is_shown_harmless(path: Path) -> None:
     path.write_bytes(bytes(range(256)) * 40)
     file = followed(path)
