@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import App, ComposeResult
+from textual.binding import BindingType
 from textual.message import Message
 from textual.pilot import Pilot
 
@@ -17,6 +19,7 @@ from cockpit.formats.scontrol_show import JobDetail
 from cockpit.hosts.local import LocalHost
 from cockpit.models import Job
 from screens.filter_bar import FilterBar
+from screens.keys import bindings
 from screens.output_view import OutputView
 from tests.screens.helpers import screen_lines
 
@@ -32,6 +35,7 @@ class OutputApp(App[None]):
 
     CSS_PATH = themes.STYLESHEET
     ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("subject")]
 
     def __init__(self, out: Path, err: Path | None = None, *, ascii_only: bool = False) -> None:
         super().__init__()
@@ -56,6 +60,10 @@ class OutputApp(App[None]):
     def on_unmount(self) -> None:
         """End every call."""
         self.cluster.stop()
+
+    def action_output(self) -> None:
+        """What the key for a job's output does where that is in front."""
+        self.view.action_other_stream()
 
     def on_copy_text(self, event: Message) -> None:
         """Note it."""
