@@ -79,8 +79,9 @@ class OutputView(TextView):
             self._reader.read_now()
 
     def on_hide(self) -> None:
-        """Something else is in front."""
-        self.close()
+        """Something else is in front, unless it has been opened again meanwhile."""
+        if not self.display:
+            self.close()
 
     def on_unmount(self) -> None:
         """The screen ends."""

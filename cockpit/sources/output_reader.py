@@ -76,7 +76,7 @@ class OutputReader:
         self._reading = OutputReading(waiting="asking Slurm where it goes …")
         self._changes: dict[str, Any] = {}
         self._failures = 0
-        self._asked_at = self._told_at = 0.0  # steady clock
+        self._asked_at = self._told_at = self._again_at = 0.0  # steady clock
 
     def start(self) -> None:
         """Begin, on a daemon thread."""
@@ -129,7 +129,10 @@ class OutputReader:
 
     def _run(self) -> None:
         while not self._closed.is_set():
-            wait_s = self._tried(self._read_on)
+            # After a failure no key makes it come back sooner: each read on a hung file system leaves a process there.
+            wait_s = self._again_at - self._clock.steady()
+            if wait_s <= 0:
+                wait_s = self._tried(self._read_on)
             self._tell()
             self._fulfil(wait_s)
 
@@ -150,12 +153,14 @@ class OutputReader:
         except Exception as error:  # told where it was asked for, whatever it is
             fault = unexpected("reading the output", error)
         else:
-            self._failures = 0
-            self._note(trouble="")
+            if act == self._read_on:
+                self._failures = 0
+                self._note(trouble="")
             return self._pace_s() if wait_s is None else wait_s
         waits = _HUNG_RETRY_S if fault.kind is FaultKind.TIMEOUT else _RETRY_S
         wait_s = waits[min(self._failures, len(waits) - 1)]
         self._failures += 1
+        self._again_at = self._clock.steady() + wait_s
         self._note(trouble=fault.line())
         return wait_s
 
@@ -221,7 +226,7 @@ class OutputReader:
             self._file.following = False
 
     def _read_now(self) -> None:
-        self._failures = 0
+        self._failures, self._again_at = 0, 0.0
 
     def _other_stream(self) -> None:
         files = self._outputs.files if self._outputs is not None else ()

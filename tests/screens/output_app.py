@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -74,7 +74,7 @@ class OutputApp(App[None]):
         self.heard.append(event)
 
 
-async def until(pilot: Pilot[None], true: Callable[[], object], within_s: float = 20.0) -> None:
+async def until(pilot: Pilot[Any], true: Callable[[], object], within_s: float = 20.0) -> None:
     """Let the app go on until something is true."""
     end = time.monotonic() + within_s
     while not true():

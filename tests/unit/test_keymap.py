@@ -185,7 +185,7 @@ def test_footer_help_and_sheet_show_the_users_keys(tmp_path: Path) -> None:
     helped = plain(help_lines(("grid",), keymap))
     assert any(text.split() == ["u", "Read", "everything", "again", "now."] for text in helped)
     assert any(text.startswith("* u ") and "app.refresh" in text for text in sheet(keymap))
-    assert "| `f` | Read everything again now. | `app.refresh` |" in markdown(keymap)
+    assert "| `u` | Read everything again now. | `app.refresh` |" in markdown(keymap)
 
 
 @pytest.mark.parametrize("scopes", [("grid",), ("grid", "gpus"), ("overview", "grid"), ("text",)])

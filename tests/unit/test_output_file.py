@@ -510,6 +510,29 @@ def test_a_reader_tells_trouble_and_goes_on(path: Path) -> None:
         watch.until(lambda reading: last(reading) == "here" and not reading.trouble)
 
 
+def test_no_key_makes_a_hung_file_system_be_read_sooner(path: Path) -> None:
+    path.write_bytes(numbered(3))
+    reads: list[int] = []
+
+    class Hangs(HungFile):
+        def run(self, argv: Sequence[str], **options: Any) -> Completed:
+            if argv[0] == "sh":
+                reads.append(1)
+            return super().run(argv, **options)
+
+    host = Hangs()
+    with Watch(outputs(OutputFile("output", str(path))), [Where("here", lambda: host)]) as watch:
+        watch.until(lambda reading: "its file system hangs" in reading.trouble)
+        for _ in range(3):
+            watch.reader.pause()
+            watch.reader.to_start()
+        watch.reader.first_error()
+        eventually(watch.reader._wishes.empty)
+        assert len(reads) == 1
+        watch.reader.read_now()
+        eventually(lambda: len(reads) == 2)
+
+
 def test_a_reader_finds_the_first_error_and_says_when_there_is_none(path: Path) -> None:
     path.write_bytes(numbered(10) + ERROR)
     with Watch(outputs(OutputFile("output", str(path)))) as watch:
