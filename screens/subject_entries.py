@@ -33,7 +33,7 @@ def _ssh(context: Context) -> str:
 
 
 def _acknowledge(context: Context) -> str:
-    return subjects.acknowledge_reason(context.view, context.problems, context.subject)
+    return subjects.acknowledge_reason(context.problems, context.subject)
 
 
 # In the order of the menu; those whose scope is not in front are left out.

@@ -21,7 +21,7 @@ from screens.keys import press
 from screens.lines import Line, Subject
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
-from screens.subjects import NOTHING, output_reason, problems_of, queue_row, title
+from screens.subjects import NOTHING, job_behind, output_reason, problems_of, title
 from screens.text_messages import CopyText, PagerWanted
 from screens.text_view import TextView
 
@@ -148,13 +148,13 @@ class Verbs(Screen[None]):
 
     async def action_output(self) -> None:
         """What the job under the cursor writes; there, its other stream."""
-        output, subject = self.output_view(), self.subject()
+        output, subject, view = self.output_view(), self.subject(), self.cluster.view
         if output is not None:
             output.action_other_stream()
-        elif why := output_reason(self.cluster.view, subject):
+        elif why := output_reason(view, subject):
             outlet.tell(self.app, why, title="no output", severity="warning")
-        elif subject is not None and (row := queue_row(self.cluster.view, subject.key)):
-            await self.go_to_output(subject, row.lead)
+        elif (row := job_behind(view, subject)[0]) is not None:
+            await self.go_to_output(Subject("job", row.key), row.lead)
 
     @on(PagerWanted)
     def page(self, event: PagerWanted) -> None:
