@@ -24,7 +24,7 @@ TYPICAL_S = 40  # a pair with 1 and 4 GiB, start included
 LARGEST_BYTES = 64 * GIB
 
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)B?", re.IGNORECASE)
-_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
@@ -87,7 +87,7 @@ def parse_size(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{printable(text[:40])!r} is no size: write 1G, 512M or a number of bytes")
-    return int(found[1]) * 1024 ** _UNITS[found[2].upper()]
+    return int(found[1]) * _UNITS[found[2].upper()]
 
 
 def mistakes(request: NcclRequest) -> tuple[str, ...]:

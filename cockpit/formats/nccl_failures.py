@@ -13,9 +13,9 @@ MAX_ERRORS = 50
 _MAX_TEXT = 300
 _MAX_LINE, _MAX_LAUNCHER_LINE = 1000, 400  # expressions below are quadratic in the worst case
 
-_CALL = re.compile(r"\s*(?:([\w.-]+): )?Test (NCCL|CUDA) failure (\S{1,80}:\d{1,7}) '(.*?)'?\s*$")
-_TIMEOUT = re.compile(r"\s*(?:([\w.-]+): )?Test timeout \((\d{1,9})s\)(?: (\S{1,80}:\d{1,7}))?")
-_CHAIN = re.compile(r"\s*\.\. ([\w.-]+)(?: pid (\d{1,9}))?: Test failure (\S{1,80}:\d{1,7})")
+_CALL = re.compile(r"\s*(?:([^\s':]{1,255}): )?Test (NCCL|CUDA) failure (\S{1,80}:\d{1,7}) '(.*?)'?\s*$")
+_TIMEOUT = re.compile(r"\s*(?:([^\s':]{1,255}): )?Test timeout \((\d{1,9})s\)(?: (\S{1,80}:\d{1,7}))?")
+_CHAIN = re.compile(r"\s*\.\. ([^\s:]{1,255})(?: pid (\d{1,9}))?: Test failure (\S{1,80}:\d{1,7})")
 _EXIT = re.compile(r"[Ee]xit(?:ed with exit)? (?:code|status)[: ]+(\d{1,3})\b")
 _LAST_ERROR = re.compile(r"#\s*error: (.+)")
 _DATA = "the check of the results failed"
