@@ -208,10 +208,10 @@ _LIBRARIES = (
     " /opt/amazon/ofi-nccl/lib /opt/amazon/ofi-nccl/lib/x86_64-linux-gnu /opt/amazon/ofi-nccl/lib/aarch64-linux-gnu"
     " /opt/aws-ofi-nccl/lib /opt/aws-ofi-nccl/install/lib"
 )
-_CLEAN = """\
+CLEAN = """\
 # Settings of the login's profile are not part of the test.
 for name in $(env | grep -oE '^(NCCL|OFI_NCCL|FI|RDMAV)_[A-Za-z0-9_]+'); do unset "$name"; done"""
-_FIND_LIBRARIES = f"""\
+FIND_LIBRARIES = f"""\
 for dir in {_LIBRARIES}; do
     [ -d "$dir" ] && LD_LIBRARY_PATH="$dir${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 done
@@ -226,10 +226,11 @@ echo "# cockpit-node: host=$(uname -n) node=${SLURMD_NODENAME:-} instance=$i dri
 
 def body(request: NcclRequest) -> str:
     """What runs in the job: a line about each node, then the test; its exit code is the job's."""
-    libraries = "" if request.container else f"{_FIND_LIBRARIES}\n"
+    libraries = "" if request.container else f"{FIND_LIBRARIES}\n"
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment(request).items())
-    who = f"srun --ntasks-per-node=1 --mpi=none sh -c {shlex.quote(_WHO)}"
-    return f"{_CLEAN}\n{libraries}{exports}{who}\n{shlex.join(srun_argv(request))}\n"
+    each = f"--nodes={request.count} --ntasks={request.count} --ntasks-per-node=1"
+    who = f"srun {each} --mpi=none sh -c {shlex.quote(_WHO)}"
+    return f"{CLEAN}\n{libraries}{exports}{who}\n{shlex.join(srun_argv(request))}\n"
 
 
 def environment(request: NcclRequest) -> dict[str, str]:
@@ -250,10 +251,14 @@ def environment(request: NcclRequest) -> dict[str, str]:
 
 def srun_argv(request: NcclRequest) -> tuple[str, ...]:
     """The step: one task a GPU, each line with the task's number in front."""
+    return ("srun", *srun_options(request), *test_command(request))
+
+
+def srun_options(request: NcclRequest) -> tuple[str, ...]:
+    """srun's options without the nodes."""
     container = (f"--container-image={request.container}",) if request.container else ()
     mounts = (f"--container-mounts={request.mounts}",) if request.mounts else ()
     return (
-        "srun",
         f"--ntasks-per-node={request.gpus_per_node}",
         f"--gpus-per-node={request.gpus_per_node}",
         f"--mpi={request.mpi}",
@@ -264,9 +269,12 @@ def srun_argv(request: NcclRequest) -> tuple[str, ...]:
         "--unbuffered",
         *container,
         *mounts,
-        request.binary or default_binary(request),
-        *test_arguments(request),
     )
+
+
+def test_command(request: NcclRequest) -> tuple[str, ...]:
+    """The test and its arguments."""
+    return (request.binary or default_binary(request), *test_arguments(request))
 
 
 def default_binary(request: NcclRequest) -> str:

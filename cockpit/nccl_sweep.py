@@ -87,7 +87,12 @@ class Sweep:
     def _phases(self) -> Iterator[Round]:
         if self.options.alone:
             yield from self._alone()
-        yield from self._pairs()
+            if self.common_failure():
+                return
+        for planned in self._pairs():
+            yield planned
+            if self.common_failure():
+                return
         yield from self._make_up()
         yield from self._confirm()
         if self.options.together:
@@ -98,6 +103,15 @@ class Sweep:
         again = [node for node in self.measured.live if self.measured.standing_alone(node) is not Standing.GOOD]
         if again:
             yield [(ALONE, (node,)) for node in again]
+
+    def common_failure(self) -> bool:
+        """True when most fail: a missing binary or a wrong MPI does that, so no node is to blame for it."""
+        measured = self.measured
+        failing = [node for node in measured.nodes if measured.failed_alone(node) and not measured.alone(node)]
+        if 2 * len(failing) > len(measured.nodes):
+            return True
+        given = [outcome for outcome in measured.outcomes.values() if outcome.busbw_gbs is not None or outcome.failed]
+        return len(given) >= 2 and all(outcome.failed for outcome in given)
 
     def fit(self) -> tuple[str, ...]:
         """The nodes that are worth pairing: there, and not bad by themselves."""

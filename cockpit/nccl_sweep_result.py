@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,8 +17,10 @@ _OFTEN = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class SweepFinding:
-    """One thing found. kind: slow_node, weak_node, failing_node, lost_node, slow_pair, failing_pair, slow_group,
-    scale, unclear. `ratio` is the share of what peers reach; `certain` is False for what was seen only once.
+    """One thing found. `ratio` is the share of what peers reach; `certain` is False for what was seen only once.
+
+    kind: slow_node, weak_node, failing_node, lost_node, slow_pair, failing_pair, slow_group, scale, common_failure,
+    unclear.
     """
 
     kind: str
@@ -74,7 +77,7 @@ def sweep_result(sweep: Sweep, *, finished: bool = True) -> SweepResult:
     count = len(measured.nodes)
     scores = measured.scores()
     return SweepResult(
-        findings=(*_node_findings(sweep), *_pair_findings(sweep), *_group_findings(sweep)),
+        findings=tuple(_findings(sweep)),
         scores=scores,
         usual_pair_gbs=measured.usual_pair(),
         usual_alone_gbs=measured.usual_alone(),
@@ -97,6 +100,18 @@ def pair_matrix(sweep: Sweep) -> dict[tuple[str, str], float | None]:
             before = found.get((one, other))
             found[one, other] = before if outcome.busbw_gbs is None else max(outcome.busbw_gbs, before or 0.0)
     return found
+
+
+def _findings(sweep: Sweep) -> Iterator[SweepFinding]:
+    if not sweep.common_failure():
+        yield from _node_findings(sweep)
+        yield from _pair_findings(sweep)
+        yield from _group_findings(sweep)
+        return
+    texts = Counter(outcome.text for outcome in sweep.measured.outcomes.values() if outcome.failed)
+    (text, times), *_ = texts.most_common(1)
+    told = f"most tests fail, so no node is to blame: {text or 'no reason given'} ({times} times)"
+    yield SweepFinding("common_failure", sweep.measured.nodes, told, certain=False, evidence=tuple(texts))
 
 
 def _node_findings(sweep: Sweep) -> Iterator[SweepFinding]:

@@ -149,7 +149,8 @@ def nccl_log(hosts: Sequence[str], ranks: int, *, sockets: bool) -> Iterator[str
 def table_head() -> Iterator[str]:
     """The three lines with the columns' names, and the one before them."""
     yield "#"
-    yield f"# {'':>10}  {'':>12}  {'':>8}  {'':>6}  {'':>6}           out-of-place                       in-place          "
+    blank = f"# {'':>10}  {'':>12}  {'':>8}  {'':>6}  {'':>6}"
+    yield f"{blank}           out-of-place                       in-place          "
     half = "{:>7}  {:>6}  {:>6}  {:>6}"
     names, units = half.format("time", "algbw", "busbw", "#wrong"), half.format("(us)", "(GB/s)", "(GB/s)", "")
     yield f"# {'size':>10}  {'count':>12}  {'type':>8}  {'redop':>6}  {'root':>6}  {names}  {names} "
@@ -253,9 +254,8 @@ def main(argv: Sequence[str], env: Mapping[str, str]) -> int:
     failing = [node for node in nodes if node in speeds.failing] if len(nodes) > 1 else []
     me = env.get("SLURMD_NODENAME", "")
     if me in failing and env.get("SLURM_LOCALID", "0") == "0":
-        print(
-            f"{me}: Test CUDA failure common.cu:941 'system not yet initialized'\n .. {me} pid 41000: Test failure common.cu:891"
-        )
+        print(f"{me}: Test CUDA failure common.cu:941 'system not yet initialized'")
+        print(f" .. {me} pid 41000: Test failure common.cu:891")
         return 2
     if rank != 0:
         return 0

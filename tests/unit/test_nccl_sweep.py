@@ -225,6 +225,21 @@ def test_two_nodes_alone_cannot_blame_one_of_them() -> None:
     assert result.bad_nodes == ()
 
 
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("count", [2, 3, 6, 20])
+def test_when_everything_fails_no_node_is_blamed_and_it_ends_soon(count: int, alone: bool) -> None:
+    cluster = Cluster(count)
+    every = frozenset(cluster.nodes)
+    cluster.failing = cluster.failing_alone = every
+    _, result = cluster.sweep(SweepOptions(alone=alone))
+    assert result.bad_nodes == ()
+    if alone or count > 3:
+        assert [finding.kind for finding in result.findings] == ["common_failure"]
+    assert result.rounds <= 3
+    most = Cluster(9, failing_alone=frozenset(f"n{number}" for number in range(6)))
+    assert most.sweep()[1].bad_nodes == ()
+
+
 def test_the_reason_for_a_drain_says_how_much_and_how_often() -> None:
     _, result = Cluster(6, slow={"n3": 0.42}, seed=2).sweep()
     (finding,) = result.findings
