@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -69,7 +70,8 @@ def _read(arguments: argparse.Namespace, load: Load) -> int:
         json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
         print()
     else:
-        print("\n".join(reading_lines(readings)))
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        print("\n".join(reading_lines(readings, width)))
     return WRONG if worst(readings)[1].word is Judgement.FAIL else OK
 
 

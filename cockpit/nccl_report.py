@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from textwrap import wrap
 from typing import Any
 
 from cockpit.nccl_history import HistoryRun
@@ -11,6 +12,7 @@ from cockpit.nccl_models import Judgement, NcclRow, NcclRun, Placement, Verdict
 from cockpit.report import SCHEMA, iso
 from cockpit.words import MISSING, binary_size, plural
 
+_HANGING: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    ", "break_on_hyphens": False}
 Reading = tuple[NcclRun, Verdict]
 _BADNESS = [Judgement.PASS, Judgement.UNJUDGED, Judgement.INCOMPLETE, Judgement.WARN, Judgement.FAIL]
 
@@ -100,13 +102,14 @@ def _row_record(row: NcclRow) -> dict[str, Any]:
     }
 
 
-def reading_lines(readings: Sequence[Reading]) -> Iterator[str]:
-    """Every run for a person: the verdict, why, what was measured, the rows."""
+def reading_lines(readings: Sequence[Reading], width: int = 0) -> Iterator[str]:
+    """Every run for a person: the verdict, why, what was measured, the rows; reasons wrapped where width is given."""
     for at, (run, verdict) in enumerate(readings):
         if at:
             yield ""
         yield f"{verdict.word.value.upper()}  {_measured(verdict)}"
-        yield from (f"  {reason}" for reason in verdict.reasons)
+        for reason in verdict.reasons:
+            yield from wrap(reason, max(40, width), **_HANGING) if width else [f"  {reason}"]
         versions = ", ".join(f"{key.replace('_', '-')} {value}" for key, value in asdict(run.versions).items() if value)
         if versions:
             yield f"  versions: {versions}"
@@ -131,11 +134,11 @@ def _measured(verdict: Verdict) -> str:
 def _table(run: NcclRun) -> Iterator[str]:
     if not run.rows:
         return
-    yield f"  {'size':>14}  {'out of place':>14}  {'in place':>14}  {'wrong':>7}   (busbw in GB/s)"
+    yield f"  {'size':>14}  {'out of place':>14}  {'in place':>14}  {'wrong':>11}   (busbw in GB/s)"
     for row in run.rows:
         size = f"{row.label + ': ' if row.label else ''}{binary_size(row.size_bytes)}"
         wrong = "not checked" if row.wrong is None else str(row.wrong)
-        yield f"  {size:>14}  {_busbw(row.out_of_place):>14}  {_busbw(row.in_place):>14}  {wrong:>7}"
+        yield f"  {size:>14}  {_busbw(row.out_of_place):>14}  {_busbw(row.in_place):>14}  {wrong:>11}"
     if run.rows_dropped:
         yield f"  and {run.rows_dropped:,} rows more"
 
