@@ -226,7 +226,7 @@ def rig_steps(rig: Rig) -> list[str]:
 def test_an_allocation_that_is_not_to_be_had_at_once_leaves_nothing(six: Rig, cluster: Cluster) -> None:
     six.submit("sleep 300", nodelist=six.static_nodes[0], exclusive=True)
     six.wait_for(lambda: len(queue(six)) == 1)
-    argv = [word.replace("--immediate=60", "--immediate=1") for word in hold_argv(request(six), f"{SWEEP_PREFIX}y", 5)]
+    argv = [word.replace("--immediate=15", "--immediate=1") for word in hold_argv(request(six), f"{SWEEP_PREFIX}y", 5)]
     done = on_head(cluster, *argv)
     assert done.rc != 0
     assert len(queue(six)) == 1

@@ -124,7 +124,7 @@ def test_the_nodes_that_slurm_lost() -> None:
 def test_one_job_holds_the_nodes() -> None:
     argv = hold_argv(REQUEST, "cockpit-sweep-1", 20)
     assert argv[:3] == ("salloc", "--no-shell", "--no-kill")
-    assert {"--nodelist=n[1-3]", "--time=20", "--partition=gpu", "--exclusive", "--immediate=60"} <= set(argv)
+    assert {"--nodelist=n[1-3]", "--time=20", "--partition=gpu", "--exclusive", "--immediate=15"} <= set(argv)
     assert allocation_of("salloc: Pending job allocation 12\nsalloc: Granted job allocation 12\n") == 12
     assert allocation_of("salloc: error: Unable to allocate resources: Immediate execution impossible") is None
     with pytest.raises(ValueError, match="no name of a sweep"):
