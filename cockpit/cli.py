@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_actions
+from cockpit.cli_nccl import add_nccl
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cockpit.cluster import Cluster
     from themes import Look
 
+_COMMON = ("config", "cluster", "read_only")
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
 MAX_LINES = 50_000
@@ -78,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         ("jobs", "every queue entry"),
     ):
         command = commands.add_parser(name, help=text, description=f"Print {text}.")
-        _common(command, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+        _common(command, dict.fromkeys(_COMMON, argparse.SUPPRESS))
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
     _ack_parser(commands)
@@ -95,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
+    add_nccl(commands, lambda each: _common(each, dict.fromkeys(_COMMON, argparse.SUPPRESS)), _load)
     return parser
 
 

@@ -68,3 +68,14 @@ def count(number: int | None) -> str:
 def plural(number: int, noun: str) -> str:
     """`1 node`, `3 nodes`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def binary_size(size_bytes: int) -> str:
+    """A message size in binary units, exact where it is one: 16 GiB, 512 MiB, 8 B, about 127 MiB."""
+    value, unit = float(size_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    exact = value == int(value)
+    return f"{int(value)} {unit}" if exact else f"about {value:.3g} {unit}"
