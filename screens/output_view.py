@@ -64,6 +64,16 @@ class OutputView(TextView):
         if self._ticking is None and self.is_attached:
             self._ticking = self.set_interval(TICK_S, self._tick)
 
+    @property
+    def text(self) -> str:
+        """Everything that is loaded, as it stands in the file."""
+        return "\n".join(line.text for line in self._reading.held.lines)
+
+    @property
+    def current_line(self) -> str:
+        """The line under the cursor, as it stands in the file."""
+        return bare_text(self.state.lines[self.state.cursor]) if self.state.count else ""
+
     def close(self) -> None:
         """Read no longer; what is shown stays."""
         if self._reader is not None:

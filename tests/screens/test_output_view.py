@@ -212,6 +212,8 @@ async def test_copy_takes_what_is_on_screen_without_signs(out: Path) -> None:
         await pilot.press("y", "b")
     copied = next(event for event in app.heard if isinstance(event, CopyText))
     assert copied.text.encode() + b"\n" == out.read_bytes()
+    assert app.view.text == copied.text
+    assert app.view.current_line == copied.text.splitlines()[0]
     pager = next(event for event in app.heard if isinstance(event, PagerWanted))
     assert (pager.node, pager.path) == ("", str(out))
 

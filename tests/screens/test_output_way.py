@@ -118,4 +118,4 @@ async def test_why_there_is_none(tmp_path: Path) -> None:
         await until(pilot, lambda: "has not started" in screen_text(app))
         assert app.cockpit.pane.has_focus
         await pilot.press("b", "2", "o")
-        await until(pilot, lambda: "only a job has output" in screen_text(app))
+        await until(pilot, lambda: "no job is behind this node" in screen_text(app))
