@@ -21,9 +21,9 @@ from actions.targets import known_nodes, nodes_by_name
 from cockpit.formats.job_now import JobNow, named_args, parse_jobs_now
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.models import FaultError, FaultKind
-from cockpit.nccl_rounds import SWEEP_PREFIX, allocation_of, hold_argv, sweep_request
-from cockpit.nccl_run import TYPICAL_S, NcclRequest, idle_nodes, job_id_of, mistakes, remarks, submit_argv
-from cockpit.nccl_sweep import MOST_NODES, SweepOptions, estimate
+from cockpit.nccl.rounds import SWEEP_PREFIX, allocation_of, hold_argv, sweep_request
+from cockpit.nccl.run import TYPICAL_S, NcclRequest, idle_nodes, job_id_of, mistakes, remarks, submit_argv
+from cockpit.nccl.sweep import MOST_NODES, SweepOptions, estimate
 from cockpit.words import plural, span
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from cockpit.config import Config, ConfigError, Rules, config_path
 
 if TYPE_CHECKING:
-    from cockpit.nccl_history import History
-    from cockpit.nccl_models import NcclRun, Shape, Verdict
+    from cockpit.nccl.history import History
+    from cockpit.nccl.models import NcclRun, Shape, Verdict
 
 OK, WRONG = 0, 1
 _CHUNK = 2**20
@@ -57,8 +57,8 @@ def _count(word: str) -> int:
 
 
 def _read(arguments: argparse.Namespace, load: Load) -> int:
-    from cockpit.nccl_models import Judgement
-    from cockpit.nccl_report import reading_json, reading_lines, worst
+    from cockpit.nccl.models import Judgement
+    from cockpit.nccl.report import reading_json, reading_lines, worst
 
     runs = _runs(arguments.file)
     history, cluster = _own_history(arguments, load)
@@ -77,7 +77,7 @@ def _read(arguments: argparse.Namespace, load: Load) -> int:
 
 def _runs(name: str) -> tuple[NcclRun, ...]:
     """Every run of a file; at least one, which may be empty. Raises ConfigError when it cannot be read."""
-    from cockpit.nccl_models import NcclRun
+    from cockpit.nccl.models import NcclRun
 
     try:
         if name == "-":
@@ -115,7 +115,7 @@ def _chunks(first: bytes, file: BinaryIO) -> Iterator[bytes]:
 
 def _own_history(arguments: argparse.Namespace, load: Load) -> tuple[History | None, str | None]:
     """The history to compare with and to save to: only when a cluster is named or --save asks for it."""
-    from cockpit.nccl_history import History, history_path
+    from cockpit.nccl.history import History, history_path
 
     if not arguments.save and arguments.cluster is None:
         return None, None
@@ -125,9 +125,9 @@ def _own_history(arguments: argparse.Namespace, load: Load) -> tuple[History | N
 
 def _judge(run: NcclRun, arguments: argparse.Namespace, history: History | None) -> Verdict:
     from cockpit.formats.nccl_names import hints_from_name
-    from cockpit.nccl_history import baseline
-    from cockpit.nccl_shape import Known, shape_of
-    from cockpit.nccl_verdict import judge, large_rows
+    from cockpit.nccl.history import baseline
+    from cockpit.nccl.shape import Known, shape_of
+    from cockpit.nccl.verdict import judge, large_rows
 
     told = hints_from_name("" if arguments.file == "-" else arguments.file)
     name = Known(told.instance_type, told.nodes, told.collective, told.ring)
@@ -150,7 +150,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
 
 
 def _save(history: History, readings: list[tuple[NcclRun, Verdict]], origin: str) -> None:
-    from cockpit.nccl_history import history_record
+    from cockpit.nccl.history import history_record
 
     try:
         for run, verdict in readings:
@@ -170,8 +170,8 @@ def _loaded(history: History) -> tuple[Any, ...]:
 
 
 def _history(arguments: argparse.Namespace, load: Load) -> int:
-    from cockpit.nccl_history import History, history_path
-    from cockpit.nccl_report import history_json, history_lines
+    from cockpit.nccl.history import History, history_path
+    from cockpit.nccl.report import history_json, history_lines
 
     _, cluster = load(arguments)
     history = History(history_path(cluster))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from cockpit.catalog.nccl_errors import error_fact, exit_code_fact, failing_line
-from cockpit.nccl_models import NcclError
+from cockpit.nccl.models import NcclError
 from cockpit.text import printable
 
 MAX_ERRORS = 50

@@ -12,7 +12,7 @@ from cockpit.formats.errors import FormatError
 from cockpit.formats.nccl_env import redact
 from cockpit.formats.nccl_failures import FailureReader
 from cockpit.formats.nccl_tests import MAX_RANKS, MAX_ROWS
-from cockpit.nccl_models import (
+from cockpit.nccl.models import (
     COLLECTIVES,
     IterationTimes,
     NcclFooter,

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from cockpit.formats.nccl_env import shown_setting
-from cockpit.nccl_models import NcclVersions, NetEvidence
+from cockpit.nccl.models import NcclVersions, NetEvidence
 from cockpit.text import printable
 
 _MAX_SHOWN = 300

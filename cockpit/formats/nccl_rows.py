@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.nccl_models import IterationTimes, NcclRow, Placement
+from cockpit.nccl.models import IterationTimes, NcclRow, Placement
 from cockpit.text import printable
 
 _TYPES = frozenset(

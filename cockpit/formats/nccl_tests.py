@@ -14,7 +14,7 @@ from cockpit.formats import nccl_rows as rows
 from cockpit.formats.nccl_failures import FailureReader
 from cockpit.formats.nccl_lines import take_apart
 from cockpit.formats.nccl_log import LogReader
-from cockpit.nccl_models import NcclFooter, NcclRank, NcclRow, NcclRun
+from cockpit.nccl.models import NcclFooter, NcclRank, NcclRow, NcclRun
 from cockpit.text import printable
 
 MAX_ROWS = 20_000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.formats.nccl_tests import NcclReader
-from cockpit.nccl_models import NcclRow, NcclRun
+from cockpit.nccl.models import NcclRow, NcclRun
 from tests.formats import nccl_text as text
 
 

@@ -13,8 +13,8 @@ from cockpit.config_file import load_config
 from cockpit.demo.nccl_stand_in import Speeds
 from cockpit.formats.nccl_tests import NcclReader
 from cockpit.hosts.base import Completed
-from cockpit.nccl_models import Judgement
-from cockpit.nccl_rounds import (
+from cockpit.nccl.models import Judgement
+from cockpit.nccl.rounds import (
     SWEEP_PREFIX,
     SweepDriver,
     SweepRun,
@@ -23,7 +23,7 @@ from cockpit.nccl_rounds import (
     keeper_argv,
     sweep_request,
 )
-from cockpit.nccl_run import (
+from cockpit.nccl.run import (
     NcclRequest,
     cancel_named_argv,
     follow_argv,
@@ -34,10 +34,10 @@ from cockpit.nccl_run import (
     parse_node_line,
     submit_argv,
 )
-from cockpit.nccl_shape import shape_of
-from cockpit.nccl_sweep import Sweep, SweepOptions
-from cockpit.nccl_sweep_result import SweepResult, sweep_result
-from cockpit.nccl_verdict import judge
+from cockpit.nccl.shape import shape_of
+from cockpit.nccl.sweep import Sweep, SweepOptions
+from cockpit.nccl.sweep_result import SweepResult, sweep_result
+from cockpit.nccl.verdict import judge
 from tests.rig import Rig, Spec
 from tests.rig.nccl import BINARY, install, set_speeds
 

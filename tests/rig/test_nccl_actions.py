@@ -17,10 +17,10 @@ from actions.targets import node_targets
 from cockpit.cluster import Cluster
 from cockpit.config_file import load_config
 from cockpit.demo.nccl_stand_in import Speeds
-from cockpit.nccl_rounds import SweepDriver, SweepRun, keeper_argv, sweep_request
-from cockpit.nccl_run import NcclRequest, cancel_argv, of_nodes
-from cockpit.nccl_sweep import Sweep
-from cockpit.nccl_sweep_result import sweep_result
+from cockpit.nccl.rounds import SweepDriver, SweepRun, keeper_argv, sweep_request
+from cockpit.nccl.run import NcclRequest, cancel_argv, of_nodes
+from cockpit.nccl.sweep import Sweep
+from cockpit.nccl.sweep_result import sweep_result
 from tests.rig import Rig
 from tests.rig.nccl import BINARY, install, set_speeds
 

@@ -14,9 +14,9 @@ import pytest
 from cockpit.demo import nccl_stand_in
 from cockpit.demo.nccl_stand_in import Speeds, parse_arguments, whole_run
 from cockpit.formats.nccl_tests import NcclReader
-from cockpit.nccl_measured import Outcome, Trial
-from cockpit.nccl_models import Judgement, NcclRow
-from cockpit.nccl_rounds import (
+from cockpit.nccl.measured import Outcome, Trial
+from cockpit.nccl.models import Judgement, NcclRow
+from cockpit.nccl.rounds import (
     SweepDriver,
     allocation_of,
     hold_argv,
@@ -25,11 +25,11 @@ from cockpit.nccl_rounds import (
     outcome_of,
     sweep_request,
 )
-from cockpit.nccl_run import NcclRequest
-from cockpit.nccl_shape import shape_of
-from cockpit.nccl_sweep import Sweep, SweepOptions
-from cockpit.nccl_sweep_result import sweep_result
-from cockpit.nccl_verdict import judge
+from cockpit.nccl.run import NcclRequest
+from cockpit.nccl.shape import shape_of
+from cockpit.nccl.sweep import Sweep, SweepOptions
+from cockpit.nccl.sweep_result import sweep_result
+from cockpit.nccl.verdict import judge
 from tests.formats import nccl_text as text
 
 REQUEST = sweep_request(NcclRequest(nodes=("n1", "n2", "n3"), binary="/x/all_reduce_perf", partition="gpu"))

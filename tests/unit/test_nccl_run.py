@@ -13,8 +13,8 @@ import pytest
 
 from cockpit.formats.node_state import parse_state
 from cockpit.models import Health, Node
-from cockpit.nccl_discovery import Binary, Found, best_binary, best_mpi, discovery_argv, missing, parse_discovery
-from cockpit.nccl_run import (
+from cockpit.nccl.discovery import Binary, Found, best_binary, best_mpi, discovery_argv, missing, parse_discovery
+from cockpit.nccl.run import (
     NcclRequest,
     body,
     cancel_argv,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cockpit.nccl_measured import Outcome, Trial
-from cockpit.nccl_pairing import all_rounds, halves, two_rounds
-from cockpit.nccl_stats import behind, outliers, usual, variation
-from cockpit.nccl_sweep import MOST_NODES, Sweep, SweepOptions, estimate
-from cockpit.nccl_sweep_result import SweepFinding, SweepResult, pair_matrix, sweep_result
+from cockpit.nccl.measured import Outcome, Trial
+from cockpit.nccl.pairing import all_rounds, halves, two_rounds
+from cockpit.nccl.stats import behind, outliers, usual, variation
+from cockpit.nccl.sweep import MOST_NODES, Sweep, SweepOptions, estimate
+from cockpit.nccl.sweep_result import SweepFinding, SweepResult, pair_matrix, sweep_result
 
 
 @dataclass

@@ -7,9 +7,9 @@ import pytest
 from cockpit.config import Rules
 from cockpit.formats.nccl_names import hints_from_name
 from cockpit.formats.nccl_tests import NcclReader
-from cockpit.nccl_models import Judgement, NcclRun, Shape, Verdict
-from cockpit.nccl_shape import Known, cap_gbs, derived_ranks, shape_of
-from cockpit.nccl_verdict import expectation, from_history, judge
+from cockpit.nccl.models import Judgement, NcclRun, Shape, Verdict
+from cockpit.nccl.shape import Known, cap_gbs, derived_ranks, shape_of
+from cockpit.nccl.verdict import expectation, from_history, judge
 from tests.formats import nccl_text as text
 
 PASS, WARN, FAIL = Judgement.PASS, Judgement.WARN, Judgement.FAIL

@@ -7,7 +7,7 @@ from statistics import median
 
 from cockpit.catalog import nccl_expected as catalogue
 from cockpit.config import Rules
-from cockpit.nccl_findings import (
+from cockpit.nccl.findings import (
     LARGE_BYTES,
     Finding,
     curve_findings,
@@ -18,8 +18,8 @@ from cockpit.nccl_findings import (
     nvls_findings,
     wrong_elements,
 )
-from cockpit.nccl_models import Expectation, Judgement, NcclRow, NcclRun, Shape, Verdict
-from cockpit.nccl_shape import cap_gbs
+from cockpit.nccl.models import Expectation, Judgement, NcclRow, NcclRun, Shape, Verdict
+from cockpit.nccl.shape import cap_gbs
 from cockpit.words import binary_size, plural
 
 DEFAULT_RULES = Rules()  # its nccl_min_pct is what the catalogue's own lines stand for

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from cockpit.config import Rules, state_dir
 from cockpit.export import private_dir
-from cockpit.nccl_models import Expectation, NcclRun, NcclVersions, Shape, Verdict
-from cockpit.nccl_verdict import DEFAULT_RULES, from_history
+from cockpit.nccl.models import Expectation, NcclRun, NcclVersions, Shape, Verdict
+from cockpit.nccl.verdict import DEFAULT_RULES, from_history
 from cockpit.text import printable
 
 SCHEMA = 1

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cockpit.formats.hostlist import brief
-from cockpit.nccl_measured import Standing
-from cockpit.nccl_stats import REPEATABLE_CV, SLOW, WEAK, outliers, variation
-from cockpit.nccl_sweep import Sweep
+from cockpit.nccl.measured import Standing
+from cockpit.nccl.stats import REPEATABLE_CV, SLOW, WEAK, outliers, variation
+from cockpit.nccl.sweep import Sweep
 from cockpit.words import plural
 
 _OFTEN = {1: "once", 2: "twice"}

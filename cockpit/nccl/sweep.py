@@ -11,9 +11,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cockpit.nccl_measured import ALONE, CONFIRM, PAIRS, TOGETHER, Measured, Outcome, Standing, Trial
-from cockpit.nccl_pairing import Pair, all_rounds, halves, owed_pairs, two_rounds
-from cockpit.nccl_stats import WEAK
+from cockpit.nccl.measured import ALONE, CONFIRM, PAIRS, TOGETHER, Measured, Outcome, Standing, Trial
+from cockpit.nccl.pairing import Pair, all_rounds, halves, owed_pairs, two_rounds
+from cockpit.nccl.stats import WEAK
 
 ALL_PAIRS_UP_TO = 8  # so few nodes are measured in every pair: seven rounds, and a bad link cannot hide
 MOST_NODES = 128

@@ -17,11 +17,11 @@ from cockpit.formats.errors import FormatError
 from cockpit.formats.hostlist import expand, fold
 from cockpit.formats.nccl_tests import NcclReader
 from cockpit.hosts.base import Host, LineStream
-from cockpit.nccl_measured import Outcome, Trial
-from cockpit.nccl_models import NcclRow, NcclRun
-from cockpit.nccl_run import CLEAN, FIND_LIBRARIES, GIB, NcclRequest, environment, srun_options, test_command
-from cockpit.nccl_sweep import Sweep
-from cockpit.nccl_verdict import large_rows
+from cockpit.nccl.measured import Outcome, Trial
+from cockpit.nccl.models import NcclRow, NcclRun
+from cockpit.nccl.run import CLEAN, FIND_LIBRARIES, GIB, NcclRequest, environment, srun_options, test_command
+from cockpit.nccl.sweep import Sweep
+from cockpit.nccl.verdict import large_rows
 from cockpit.text import printable
 
 SWEEP_PREFIX = "cockpit-sweep-"

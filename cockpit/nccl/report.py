@@ -7,8 +7,8 @@ from dataclasses import asdict
 from textwrap import wrap
 from typing import Any
 
-from cockpit.nccl_history import HistoryRun
-from cockpit.nccl_models import Judgement, NcclRow, NcclRun, Placement, Verdict
+from cockpit.nccl.history import HistoryRun
+from cockpit.nccl.models import Judgement, NcclRow, NcclRun, Placement, Verdict
 from cockpit.report import SCHEMA, iso
 from cockpit.words import MISSING, binary_size, plural
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cockpit.nccl_stats import SLOW, WEAK, usual
+from cockpit.nccl.stats import SLOW, WEAK, usual
 
 ALONE, PAIRS, CONFIRM, TOGETHER = "alone", "pairs", "confirm", "together"
 

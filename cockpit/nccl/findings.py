@@ -8,7 +8,7 @@ from itertools import groupby
 from statistics import median
 
 from cockpit.catalog.nccl_expected import network_facts, without_nvls
-from cockpit.nccl_models import Judgement, NcclError, NcclRow, NcclRun, Shape
+from cockpit.nccl.models import Judgement, NcclError, NcclRow, NcclRun, Shape
 from cockpit.words import binary_size, plural
 
 LARGE_BYTES = 2**30  # only from here on a size says something about bandwidth

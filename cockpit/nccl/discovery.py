@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cockpit.nccl_run import NcclRequest
+from cockpit.nccl.run import NcclRequest
 from cockpit.text import printable
 
 _MAX_FOUND = 200

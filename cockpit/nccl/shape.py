@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cockpit.catalog.nccl_expected import network_facts, type_of_gpu, type_of_platform
-from cockpit.nccl_models import NcclRow, NcclRun, Shape
+from cockpit.nccl.models import NcclRow, NcclRun, Shape
 
 # busbw = algbw x factor(n), by nccl-tests' PERFORMANCE.md.
 _ALL_REDUCE: Callable[[int], float] = lambda n: 2 * (n - 1) / n  # noqa: E731

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from cockpit.catalog.nccl_env import env_remarks
 from cockpit.formats.hostlist import fold
 from cockpit.models import Node
-from cockpit.nccl_models import COLLECTIVES
+from cockpit.nccl.models import COLLECTIVES
 from cockpit.text import printable
 
 GIB = 2**30
