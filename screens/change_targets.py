@@ -23,12 +23,19 @@ class Aim:
     note: str = ""
 
 
-def aim(view: View, problems: Iterable[Problem], subjects: Sequence[Subject], scope: Scope) -> Aim:
+Pointed = Sequence[Sequence[Subject]]  # what is meant, best first: the link under the cursor, then the whole page
+
+
+def aim(view: View, problems: Iterable[Problem], pointed: Pointed, scope: Scope) -> Aim:
     """What an action of that scope would be done to. Several queues are several targets; whoever asks lets choose."""
+    told = tuple(problems)
+    found = [_aim(view, told, subjects, scope) for subjects in pointed if subjects]
+    return next((each for each in found if each.targets is not None), found[0] if found else Aim(why=NOTHING))
+
+
+def _aim(view: View, problems: Sequence[Problem], subjects: Sequence[Subject], scope: Scope) -> Aim:
     from actions.targets import job_targets  # not before the first paint
 
-    if not subjects:
-        return Aim(why=NOTHING)
     found = _meant(problems, subjects)
     queues = _Queues(view)
     names = tuple(dict.fromkeys(name for _, of in found for each in of for name in _named(queues, each, scope)))
@@ -44,9 +51,10 @@ def aim(view: View, problems: Iterable[Problem], subjects: Sequence[Subject], sc
 _KINDS = {Scope.NODE: {"node", "gpu"}, Scope.JOB: {"job"}, Scope.QUEUE: {"queue", "node", "gpu", "job"}}
 
 
-def fits(problems: Iterable[Problem], subjects: Sequence[Subject]) -> tuple[str, ...]:
+def fits(problems: Iterable[Problem], pointed: Pointed) -> tuple[str, ...]:
     """The scopes of actions that fit what somebody points at; looks at kinds only, since it is asked every second."""
-    kinds = {each.kind for _, of in _meant(problems, subjects) for each in of if each.key}
+    told = [subject for subjects in pointed for subject in subjects]
+    kinds = {each.kind for _, of in _meant(problems, told) for each in of if each.key}
     return tuple(scope.value for scope, of in _KINDS.items() if kinds & of)
 
 

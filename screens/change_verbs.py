@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from cockpit.arming import LONGEST_S, ReadOnly
 from cockpit.words import span
+from screens.change_targets import Pointed
 from screens.commands import Command, Context, Entry, Name, Names, Verb
-from screens.lines import Subject
 
 _SPAN = re.compile(r"([0-9]{1,5})\s*([smh]?)")
 _UNITS_S = {"s": 1, "m": 60, "": 60, "h": 3600}
@@ -21,9 +21,10 @@ def seconds_of(text: str) -> float | None:
     return float(int(found[1]) * _UNITS_S[found[2]]) if found is not None else None
 
 
-def other_entries(lock: ReadOnly, subjects: Sequence[Subject]) -> Iterator[Entry]:
+def other_entries(lock: ReadOnly, pointed: Pointed) -> Iterator[Entry]:
     """Undo of the entry of the record that the cursor is on, else of the last; disarm."""
-    about = subjects[0].key if len(subjects) == 1 and subjects[0].kind == "log" else ""
+    found = [subject for subjects in pointed for subject in subjects]
+    about = found[0].key if len(found) == 1 and found[0].kind == "log" else ""
     what = "Take this change back." if about else "Take the last change back that has a way back."
     yield Entry(Command("undo", about), "undo", what, "u", tier=1, disabled=lock.why())
     if lock.armed_for_s is not None:

@@ -20,7 +20,7 @@ from actions.spec import Options, Plan, Scope, Targets
 from cockpit.cluster import Cluster
 from screens import outlet
 from screens.change_offers import OFFERS, Offer, entries, offer_of, same_key
-from screens.change_targets import Aim, aim, fits
+from screens.change_targets import Aim, Pointed, aim, fits
 from screens.commands import Command, Entry
 from screens.heatmap import Heatmap
 from screens.keymap import Keymap
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from screens.pane import TablePane
     from screens.runs import Run, Runs
     from screens.text_view import TextView
+    from screens.trail import Trail
 
 _SEVERITY: Mapping[str, SeverityLevel] = {"ok": "information", "failed": "error"}
 _FAMILIES = ("nodes", "quarantine", "power", "scale", "queues", "jobs", "runner", "undo")
@@ -50,6 +51,7 @@ class Changes(Screen[None]):
     """Dialogs, the runner and the record are imported when they are first needed."""
 
     cluster: Cluster
+    trail: Trail
     _runs: Runs | None = None
 
     if TYPE_CHECKING:
@@ -86,63 +88,66 @@ class Changes(Screen[None]):
         names = [f"actions.{family}" for family in _FAMILIES]
         threading.Thread(target=lambda: [import_module(name) for name in names], daemon=True).start()
 
-    def on_scopes(self, subjects: Sequence[Subject]) -> tuple[str, ...]:
+    def on_scopes(self, pointed: Pointed) -> tuple[str, ...]:
         """What the cursor is on, for the last line and the menu: node, job, queue."""
-        return fits(self.cluster.problems(), subjects)
+        return fits(self.cluster.problems(), pointed)
 
-    def change_entries(self, subjects: Sequence[Subject]) -> tuple[Entry, ...]:
+    def change_entries(self, pointed: Pointed) -> tuple[Entry, ...]:
         """Every change for palette and menu, with the reason of those that cannot be done now."""
         from screens.change_verbs import other_entries
 
         return (
-            *entries(self.keymap, lambda offer: self._why_not(offer, subjects)[0]),
-            *other_entries(self.cluster.lock, subjects),
+            *entries(self.keymap, lambda offer: self._why_not(offer, pointed)[0]),
+            *other_entries(self.cluster.lock, pointed),
         )
 
-    def disabled_keys(self, subjects: Sequence[Subject]) -> dict[str, str]:
+    def disabled_keys(self, pointed: Pointed) -> dict[str, str]:
         """The keys of the table that change nothing now, with the reason."""
         whys: dict[str, str] = {}
         for offer in OFFERS:
             if offer.action.key and offer.id == offer.action.id:
-                same = [self._why_not(each, subjects)[0] for each in same_key(offer.id)]
+                same = [self._why_not(each, pointed)[0] for each in same_key(offer.id)]
                 if all(same):
                     whys[f"change.{offer.id}"] = same[0]
         return whys
 
-    def _why_not(self, offer: Offer, subjects: Sequence[Subject]) -> tuple[str, Aim]:
+    def _why_not(self, offer: Offer, pointed: Pointed) -> tuple[str, Aim]:
         """Why it cannot be done now ("" when it can), and to what."""
         lock = self.cluster.lock
         if lock.on:
             return lock.why(), Aim()
-        found = aim(self.cluster.view, self.cluster.problems(), subjects, offer.action.scope)
+        found = aim(self.cluster.view, self.cluster.problems(), pointed, offer.action.scope)
         if found.targets is None:
             return found.why, found
         chosen = found.targets
-        if offer.action.scope is Scope.QUEUE and len(chosen) > 1 and len(subjects) == 1:
+        if offer.action.scope is Scope.QUEUE and len(chosen) > 1 and len(pointed) == 1:
             chosen = replace(chosen, names=chosen.names[:1])  # which of them is asked
         return offer.action.disabled_reason(spec.Context(self.cluster, chosen)) or "", found
 
     # From a key or a name to a dialog.
 
-    def chosen_subjects(self) -> tuple[Subject, ...]:
-        """The marked rows, else what the cursor is on; in a heatmap and in details it alone counts."""
+    def pointed(self) -> Pointed:
+        """The marked rows, else what the cursor is on; in a text the link under the cursor, then what it is about."""
         subject = self.subject()
-        if self.text_view() is None and not isinstance(self.focused, Heatmap):
-            marked = tuple(Subject(self.pane.spec.kind, key) for key in self.pane.marked_keys)
+        if self.text_view() is not None:
+            page = self.trail.here.subject
+            return [[each] for each in dict.fromkeys((subject, page)) if each is not None]
+        if not isinstance(self.focused, Heatmap):
+            marked = [Subject(self.pane.spec.kind, key) for key in self.pane.marked_keys]
             if marked:
-                return marked
-        return () if subject is None else (subject,)
+                return [marked]
+        return [] if subject is None else [[subject]]
 
     async def action_change(self, offer_id: str) -> None:
         """A key of the table of actions."""
-        await self.change(offer_id, self.chosen_subjects())
+        await self.change(offer_id, self.pointed())
 
-    async def change(self, offer_id: str, subjects: Sequence[Subject]) -> None:
+    async def change(self, offer_id: str, pointed: Pointed) -> None:
         """Plan a change of these subjects, which are frozen from here on; or say why that is not possible."""
         offers = same_key(offer_id) if offer_of(offer_id).action.key else (offer_of(offer_id),)
         if offer_id != offers[0].id:  # by its own name, not by the key that it shares
             offers = (offer_of(offer_id),)
-        told = [(offer, *self._why_not(offer, subjects)) for offer in offers]
+        told = [(offer, *self._why_not(offer, pointed)) for offer in offers]
         possible = [(offer, found) for offer, why, found in told if not why]
         if not possible:
             outlet.tell(self.app, f"{told[0][0].title}: {told[0][1]}", severity="warning")
@@ -232,7 +237,7 @@ class Changes(Screen[None]):
         self.refresh_chrome()
         if result is not None and event.run.left:
             word = OUTCOMES[result.outcome][1] if result.outcome in OUTCOMES else result.outcome
-            more = "; f shows it, with the way back" if result.can_undo else "; f shows it"
+            more = "; u shows it, and the way back" if result.can_undo else "; u shows it"
             outlet.tell(self.app, f"{result.text}{more}", title=word, severity=_SEVERITY.get(result.outcome, "warning"))
 
     def make_log(self, heard: Callable[[str], None]) -> TablePane:
@@ -279,7 +284,7 @@ class Changes(Screen[None]):
         active = self.active_runs
         if active:
             more = f" +{len(active) - 1}" if len(active) > 1 else ""
-            pieces.append((f"{active[-1].words()}{more}, f shows it ", "accent"))
+            pieces.append((f"{active[-1].words()}{more}, u shows it ", "accent"))
         return pieces
 
     async def undo(self, audit_id: str = "") -> None:
@@ -294,10 +299,10 @@ class Changes(Screen[None]):
 
     # Commands of palette and menus.
 
-    async def do_change(self, command: Command, subjects: Sequence[Subject]) -> None:
+    async def do_change(self, command: Command, pointed: Pointed) -> None:
         """Do what was chosen by its name; the subjects are those of the moment when the list was opened."""
         if command.id == "change":
-            await self.change(command.argument, subjects)
+            await self.change(command.argument, pointed)
         elif command.id == "undo":
             await self.undo(command.argument)
         elif command.id == "arm":

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from cockpit.cluster import Cluster
+from cockpit.models import Job
 from screens import chrome, grid_messages, heatmap_messages
 from screens.changes import Changes
 from screens.detail import DetailView
@@ -20,13 +21,14 @@ from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.output_view import OutputView
 from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.panes import pane_specs
 from screens.text_messages import FollowLink
 from screens.text_view import TextView
 from screens.trail import Place, Trail
-from screens.verbs import Verbs, spec_of
+from screens.verbs import OUTPUT, Verbs, spec_of
 
 Pane = TablePane | GpusPane | OverviewPane
 
@@ -52,6 +54,7 @@ class CockpitScreen(Changes, Verbs):
         self.cluster, self.clock = cluster, cluster.clock
         self._specs = {spec.id: spec for spec in pane_specs(cluster)}
         self.trail = Trail(Place("pane-overview"))
+        self._followed: dict[Subject, Job] = {}
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -112,11 +115,15 @@ class CockpitScreen(Changes, Verbs):
         """What the cursor is on, or what is shown in full."""
         if self.in_detail:
             return self.query_one(DetailView).subject or self.trail.here.subject
-        return self.front.subject
+        return self.front.subject if self.output_view() is None else self.trail.here.subject
 
     def text_view(self) -> TextView | None:
         """The text in front, None where a pane is."""
-        return self.query_one(DetailView) if self.in_detail else None
+        return self.query_one(DetailView) if self.in_detail else self.output_view()
+
+    def output_view(self) -> OutputView | None:
+        """What a job writes, while that is in front."""
+        return self.query_one(OutputView) if self.trail.here.view == OUTPUT else None
 
     @property
     def is_shown(self) -> bool:
@@ -131,7 +138,7 @@ class CockpitScreen(Changes, Verbs):
         self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
-        else:
+        elif self.output_view() is None:
             self.front.show_view(self.cluster)
 
     def on_screen_resume(self) -> None:
@@ -145,7 +152,7 @@ class CockpitScreen(Changes, Verbs):
         self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
-        else:
+        elif self.output_view() is None:
             self.front.show_age(self.cluster)
 
     def _say_lines(self) -> None:
@@ -158,15 +165,17 @@ class CockpitScreen(Changes, Verbs):
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app))
         trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
-        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *self.scopes(), keymap=self.keymap))
+        scopes = self.scopes()[-1:] if self.output_view() else self.scopes()  # its own keys say most
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *scopes, keymap=self.keymap))
 
     def scopes(self) -> tuple[str, ...]:
         """Where the keys work now, besides everywhere; the last line shows them."""
         if self.query_one(FilterBar).is_open:
             return ("filter",)
+        on = self.on_scopes(self.pointed())
         if self.in_detail:
-            return ("text", *self.on_scopes(self.chosen_subjects()))
-        return (*self.front.scopes, *self.on_scopes(self.chosen_subjects()))
+            return ("text", *on)
+        return (*self.front.scopes, *on) if self.output_view() is None else ("text", "output", *on)
 
     # The way.
 
@@ -181,11 +190,14 @@ class CockpitScreen(Changes, Verbs):
     def _arrive(self) -> None:
         """Show where the trail has led."""
         place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
-        if place.subject is not None:
+        text = self.text_view()
+        if place.view == OUTPUT and place.subject is not None:
+            self.query_one(OutputView).open(self.cluster, self._followed[place.subject])
+        elif place.subject is not None:
             self.query_one(DetailView).open(place.subject, self.trail.words(), explain=place.view == EXPLAINED)
-        switcher.current = "detail" if self.in_detail else place.view
-        if self.in_detail:
-            self.set_focus(self.query_one(DetailView))
+        switcher.current = place.view if text is None else text.id
+        if text is not None:
+            self.set_focus(text)
         else:
             self.front.show_view(self.cluster)
             self.set_focus(self.pane)
@@ -195,6 +207,14 @@ class CockpitScreen(Changes, Verbs):
         """Open the details of something."""
         self.trail.go(Place(view, subject))
         self._arrive()
+
+    async def go_to_output(self, subject: Subject, job: Job) -> None:
+        """Follow what a job writes."""
+        switcher = self.query_one("#panes", ContentSwitcher)
+        if not switcher.query(OutputView):
+            await switcher.add_content(OutputView(id=OUTPUT))
+        self._followed[subject] = job  # on the way back it may have left the queue
+        await self.go(subject, OUTPUT)
 
     async def action_back(self) -> None:
         """One step back on the way, or out of the zoom."""
@@ -240,6 +260,8 @@ class CockpitScreen(Changes, Verbs):
         self.cluster.refresh()
         if self.in_detail:
             self.query_one(DetailView).read_record()
+        elif output := self.output_view():
+            output.read_now()
 
     def action_pause(self) -> None:
         """Stop or resume polling."""

@@ -133,6 +133,12 @@ def explain_problem(cluster: Cluster, key: str) -> list[Line]:
     return [*lines, [], section(f"{node}, word for word"), *_state(found)] if found else lines
 
 
+def _log(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.log import explain_log  # the record is no part of the first paint
+
+    return explain_log(cluster, key)
+
+
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "node": explain_node,
     "job": explain_job,
@@ -143,4 +149,5 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "sxid": sxid_lines,
     "throttle": throttle_lines,
     "reason": reason_lines,
+    "log": _log,
 }

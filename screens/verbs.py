@@ -14,8 +14,9 @@ from textual.screen import Screen
 import themes
 from cockpit.cluster import Cluster
 from cockpit.config import theme_names
-from cockpit.models import FaultError, Problem
+from cockpit.models import FaultError, Job, Problem
 from screens import grid_messages, outlet
+from screens.change_targets import Pointed
 from screens.commands import CHANGES, Command, Context, Entry
 from screens.filters import field_filter
 from screens.heatmap import Heatmap
@@ -24,12 +25,15 @@ from screens.keys import press
 from screens.lines import Line, Subject
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
-from screens.subjects import NOTHING, problems_of, title
-from screens.text_messages import CopyText
+from screens.subjects import NOTHING, job_behind, output_reason, problems_of, title
+from screens.text_messages import CopyText, PagerWanted
 from screens.text_view import TextView
 
 if TYPE_CHECKING:
     from screens.cluster_app import ClusterApp
+    from screens.output_view import OutputView
+
+OUTPUT = "output"  # the view of what a job writes
 
 _DETAILS = ("node", "gpu", "job", "queue", "problem")
 
@@ -47,12 +51,14 @@ class Verbs(Screen[None]):
         def scopes(self) -> tuple[str, ...]: ...
         def subject(self) -> Subject | None: ...
         async def go(self, subject: Subject, view: str = "detail") -> None: ...
+        async def go_to_output(self, subject: Subject, job: Job) -> None: ...
         async def action_pane(self, name: str) -> None: ...
         def text_view(self) -> TextView | None: ...
-        def chosen_subjects(self) -> tuple[Subject, ...]: ...
-        def change_entries(self, subjects: Sequence[Subject]) -> tuple[Entry, ...]: ...
-        def disabled_keys(self, subjects: Sequence[Subject]) -> dict[str, str]: ...
-        async def do_change(self, command: Command, subjects: Sequence[Subject]) -> None: ...
+        def pointed(self) -> Pointed: ...
+        def change_entries(self, pointed: Pointed) -> tuple[Entry, ...]: ...
+        def disabled_keys(self, pointed: Pointed) -> dict[str, str]: ...
+        async def do_change(self, command: Command, pointed: Pointed) -> None: ...
+        def output_view(self) -> OutputView | None: ...
 
     # What is known of where one is.
 
@@ -83,12 +89,11 @@ class Verbs(Screen[None]):
             themes=theme_names(),
         )
 
-    def context_with_changes(self) -> Context:
+    def context_with_changes(self, pointed: Pointed) -> Context:
         """The same with everything that changes the cluster, for palette and menu."""
-        context = self.context()
-        return replace(context, changes=self.change_entries(context.targets))
+        return replace(self.context(), changes=self.change_entries(pointed))
 
-    async def run_command(self, context: Context, command: Command | None) -> None:
+    async def run_command(self, pointed: Pointed, command: Command | None) -> None:
         """Do what was chosen in the palette or a menu, to what they were opened on."""
         if command is None:
             return
@@ -103,7 +108,7 @@ class Verbs(Screen[None]):
         elif name == "theme":
             self.host.show_theme(argument)
         elif name in CHANGES:
-            await self.do_change(command, context.targets)
+            await self.do_change(command, pointed)
         elif name == "screenshot":
             # The dialog is still on the screen when its result is told.
             self.call_after_refresh(self.take_screenshot)
@@ -120,15 +125,17 @@ class Verbs(Screen[None]):
         """Go somewhere, or do something by its name."""
         from screens.palette import PaletteScreen
 
-        context = self.context_with_changes()
-        await self.app.push_screen(PaletteScreen(context), partial(self.run_command, context))
+        pointed = self.pointed()
+        screen = PaletteScreen(self.context_with_changes(pointed))
+        await self.app.push_screen(screen, partial(self.run_command, pointed))
 
     async def action_action_menu(self) -> None:
         """Everything that can be done with what the cursor is on."""
         from screens.action_menu import ActionMenuScreen
 
-        context = self.context_with_changes()
-        await self.app.push_screen(ActionMenuScreen(context), partial(self.run_command, context))
+        pointed = self.pointed()
+        screen = ActionMenuScreen(self.context_with_changes(pointed))
+        await self.app.push_screen(screen, partial(self.run_command, pointed))
 
     async def action_copy_menu(self) -> None:
         """Copy as a table, JSON, markdown or command."""
@@ -155,8 +162,25 @@ class Verbs(Screen[None]):
 
         fields = () if self.text_view() else self.pane.fields
         legend = LEGENDS.get(self.pane.spec.id, ())
-        disabled = self.disabled_keys(self.chosen_subjects())
+        disabled = self.disabled_keys(self.pointed())
         await self.app.push_screen(HelpScreen(self.scopes(), self.keymap, disabled, fields=fields, legend=legend))
+
+    async def action_output(self) -> None:
+        """What the job under the cursor writes; there, its other stream."""
+        output, subject, view = self.output_view(), self.subject(), self.cluster.view
+        if output is not None:
+            output.action_other_stream()
+        elif why := output_reason(view, subject):
+            outlet.tell(self.app, why, title="no output", severity="warning")
+        elif (row := job_behind(view, subject)[0]) is not None:
+            await self.go_to_output(Subject("job", row.key), row.lead)
+
+    @on(PagerWanted)
+    def page(self, event: PagerWanted) -> None:
+        """Show a file in the pager."""
+        from screens.pager import open_pager
+
+        open_pager(self.app, self.cluster, event.node, event.path)
 
     def action_ssh(self) -> None:
         """A shell on the node behind what the cursor is on."""

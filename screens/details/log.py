@@ -31,6 +31,25 @@ def log_lines(cluster: Cluster, key: str) -> list[Line]:
     return _fault(row) if row.entry is None else _change(row, row.entry)
 
 
+_MEANINGS = {
+    "ok": "Everything was sent, and Slurm was seen to be as wished.",
+    "failed": "Something was refused, or will not come true by waiting; what is listed below is not as wished.",
+    "unverified": "It was sent, but not seen to be true before the time was up. It may be true by now: look.",
+    "cancelled": "Somebody stopped it: what was sent was done, the rest was not.",
+    "refused": "Nothing was sent: read-only, old data, not confirmed, or the cluster had changed.",
+    "running": "It still runs, here or in another cockpit.",
+    UNKNOWN: "The cockpit that ran it was killed before it could write the end: look at the cluster.",
+}
+
+
+def explain_log(cluster: Cluster, key: str) -> list[Line]:
+    """What its outcome means, before everything known of it."""
+    row = log_book(cluster).row(key)
+    if row is None or row.entry is None:
+        return log_lines(cluster, key)
+    return [[_MEANINGS.get(row.outcome, "This version does not know that outcome.")], [], *_change(row, row.entry)]
+
+
 def _fault(row: LogRow) -> list[Line]:
     trouble = row.trouble
     assert trouble is not None
