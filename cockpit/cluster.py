@@ -17,7 +17,7 @@ from cockpit.acknowledged_file import AcknowledgedFile
 from cockpit.arming import ReadOnly
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
-from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
+from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, GpuRow, newest_at
 from cockpit.fleet_state import Fleet
 from cockpit.formats.listpids import JobPid
 from cockpit.formats.node_history import NodeOutage
@@ -32,7 +32,7 @@ from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
-from cockpit.store import Store
+from cockpit.store import SourceState, Store
 from cockpit.text import printable
 
 if TYPE_CHECKING:
@@ -101,8 +101,12 @@ class Cluster:
         self._pool_lock = threading.Lock()
         self._on_demand = OnDemand(self.slurm, self._open_nodes)
         self._pollers = self._slurm_pollers()
+        self._gpus: Poller[FleetReading] | None = None
+        self._gpus_wanted = threading.Event()
+        self._gpus_lock = threading.Lock()
         if watch_gpus:
-            self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
+            self._gpus = self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2)
+            self._pollers += (self._gpus,)
         self.store.listen(self._join)
 
     def _slurm_pollers(self) -> tuple[Poller[Any], ...]:
@@ -135,7 +139,10 @@ class Cluster:
         return Poller(key, read, self._take, interval_s=interval_s, pace=self.pace, clock=self.clock)
 
     def _take(self, name: str, beat: Beat) -> None:
-        if self.store.put(name, beat):
+        back = self.store.put(name, beat)
+        if name == NODES.name:
+            self._start_gpus()
+        if back:
             self._wake_failing()
 
     def _wake_failing(self) -> None:
@@ -155,7 +162,8 @@ class Cluster:
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
             if name != GPUS.name:
                 self._slurm_problems = problems.of_slurm(self.store, self._head_ahead_s())
-            fleet = self.store.state(GPUS).data
+            # Before the nodes are known nobody was asked: that is not the same as no GPUs.
+            fleet = self.store.state(GPUS).data if view.nodes is not None else None
             rows = self._fleet_join.rows(fleet, view.nodes or (), view.jobs_of_node)
             view = replace(view, fleet=fleet, gpu_rows=rows)
             self.view = replace(view, problems=self._problems(view))
@@ -243,10 +251,19 @@ class Cluster:
     def start(self, *, gpus: bool = True) -> None:
         """Begin to poll every source on its own daemon thread; without `gpus` no node is dialled yet."""
         for poller in self._pollers:
-            if gpus or poller.key is not GPUS:
+            if poller is not self._gpus:
                 poller.start()
+        if gpus:
+            self._gpus_wanted.set()
+            self._start_gpus()
         if self._acknowledging.ident is None:
             self._acknowledging.start()
+
+    def _start_gpus(self) -> None:
+        """Begin to dial nodes once it is known which there are."""
+        with self._gpus_lock:
+            if self._gpus is not None and self._gpus_wanted.is_set() and self.view.nodes is not None:
+                self._gpus.start()
 
     def _keep_acknowledged(self) -> None:
         """On a thread of its own: where the home directory hangs, nothing else waits for it."""
@@ -291,6 +308,18 @@ class Cluster:
             if told >= min(len(list(self._gpu_targets())), self.config.nodes.max):
                 return
             time.sleep(0.2)
+
+    def sources(self) -> tuple[SourceState[Any], ...]:
+        """Every source for the eye: the GPUs are as old as the newest word of any node, however often we ask."""
+        return tuple(self._as_heard(state) if state.name == GPUS.name else state for state in self.store.states())
+
+    def _as_heard(self, state: SourceState[Any]) -> SourceState[Any]:
+        fleet = self.view.fleet
+        if fleet is None or not fleet.nodes:
+            return state if self.view.nodes is not None else replace(state, good=None)
+        at = newest_at(fleet)
+        live_s = max(LIVE_S, 2 * self.config.refresh.gpus + SLACK_S)
+        return replace(state, good=None) if at is None else replace(state, good_at=at, interval_s=live_s / 2)
 
     def trusts(self, source: SourceKey[Any]) -> bool:
         """True while the data of a source are live."""

@@ -183,10 +183,11 @@ def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
                     alike[told.code].append((told, job))
     for code, jobs in alike.items():
         told, labels = jobs[0][0], [job.label for _, job in jobs]
+        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
         yield Problem(
             key=f"job:{code}",
             health=Health.WARN,
-            subject=", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else ""),
+            subject=f"{'jobs' if len(labels) > 1 else 'job'} {', '.join(labels[:3])}{more}",
             title=f"waits for ever: {told.title} ({code})",
             next_step=told.next_step,
             evidence=", ".join(labels[:50]),

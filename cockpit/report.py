@@ -38,7 +38,7 @@ def envelope(cluster: Cluster) -> dict[str, Any]:
         "cluster": cluster.config.name,
         "kind": cluster.kind.id if cluster.kind else None,
         "taken_at": iso(cluster.clock.now()),
-        "sources": {state.name: _source(state, cluster.clock.steady()) for state in cluster.store.states()},
+        "sources": {state.name: _source(state, cluster.clock.steady()) for state in cluster.sources()},
     }
 
 
