@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cockpit import joins, problems
+from cockpit.aws_models import AwsReading, Instance, Joined
+from cockpit.aws_problems import AwsLook, AwsProblems
+from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
 from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
@@ -22,8 +25,10 @@ from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
+from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
 from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSite
+from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SITE_INTERVAL_S = 300.0
+AWS_WAIT_S = 20.0  # how long a single read waits for AWS; all the rest is worth telling without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,14 @@ class View:
     gpus: joins.GpuCounts = field(default_factory=joins.GpuCounts)
     fleet: FleetReading | None = None
     gpu_rows: tuple[GpuRow, ...] = ()
+    aws: AwsReading | None = None  # None: not read
+    joined: Joined = field(default_factory=Joined)
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def instance_of_node(self) -> Mapping[str, Instance]:
+        """The instance behind each node, as far as that is known."""
+        return self.joined.of_node
 
 
 class Cluster:
@@ -82,12 +95,25 @@ class Cluster:
         self._fleet_problems = FleetProblems()
         self._settled = problems.Settled()
         self._slurm_problems: tuple[Problem, ...] = ()
+        self._aws_problems: tuple[Problem, ...] = ()
+        self._aws_rules = AwsProblems()
         self._ages = problems.Ages()
         self._view_lock = threading.Lock()
+        self._started = False
+        self.aws = AwsWiring(config, self.slurm, self.store, lambda: self.view.nodes or (), clock)
         self._pollers = self._slurm_pollers()
         if watch_gpus:
             self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
+        self._begin_aws()
         self.store.listen(self._join)
+
+    def _begin_aws(self) -> None:
+        """Poll AWS as soon as it is known that there is something to ask; some heads tell it only when surveyed."""
+        if self.aws.wanted and not any(poller.key is AWS for poller in self._pollers):
+            poller = self._poller(AWS, self.aws.read, self.config.refresh.aws)
+            self._pollers += (poller,)
+            if self._started:
+                poller.start()
 
     def _slurm_pollers(self) -> tuple[Poller[Any], ...]:
         reads, every_s = SlurmReads(self.slurm), self.config.refresh.slurm
@@ -131,6 +157,9 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
+            if name in (AWS.name, NODES.name, SITE.name):
+                self._begin_aws()
+                view = self._with_aws(view)
             if name != GPUS.name:
                 self._slurm_problems = problems.of_slurm(self.store, self._head_ahead_s())
             fleet = self.store.state(GPUS).data
@@ -139,7 +168,7 @@ class Cluster:
             self.view = replace(view, problems=self._problems(view))
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
-        steady, found = self.clock.steady(), list(self._slurm_problems)
+        steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
             fleet = Fleet(
@@ -162,6 +191,19 @@ class Cluster:
             return view
         nodes = reading.nodes + joins.hidden_nodes(reading, self.store.state(SITE).data)
         return replace(view, nodes=nodes, gpus=joins.gpu_counts(nodes))
+
+    def _with_aws(self, view: View) -> View:
+        reading = self.store.state(AWS).data
+        if reading is None:
+            return view
+        joined = join(view.nodes or (), reading)
+        live = self.trusts(NODES) and self.trusts(AWS)
+        self._aws_problems = (
+            self._aws_rules.of(AwsLook(reading, joined, view.nodes if live else None, self.clock.now()))
+            if self.trusts(AWS)
+            else ()
+        )
+        return replace(view, aws=reading, joined=joined if joined != view.joined else view.joined)
 
     @property
     def kind(self) -> Kind | None:
@@ -190,6 +232,7 @@ class Cluster:
 
     def start(self) -> None:
         """Begin to poll every source on its own daemon thread."""
+        self._started = True
         for poller in self._pollers:
             poller.start()
 
@@ -208,12 +251,14 @@ class Cluster:
             poller.poke()
 
     def read_once(self) -> None:
-        """Poll every source once, all at the same time, and return when all have answered or failed."""
-        threads = [threading.Thread(target=poller.poll_once, daemon=True) for poller in self._pollers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        """Poll every source once, all at the same time, and return when all have answered or failed.
+
+        AWS is not waited for longer than AWS_WAIT_S.
+        """
+        asked = self._pollers
+        _join_all(_poll_all(asked), asked)
+        late = tuple(poller for poller in self._pollers if poller not in asked)  # the survey has found a region
+        _join_all(_poll_all(late), late)
 
     def wait_for_gpus(self, deadline_s: float) -> None:
         """Collect until every watched node has told something or failed, or the time is up."""
@@ -249,3 +294,15 @@ class Cluster:
 def _has_looked(watch: NodeWatch) -> bool:
     """Whether the probe has come as far as the driver, which takes seconds on a node just booted."""
     return watch.reading is not None and watch.reading.driver.state is not DriverState.STARTING
+
+
+def _poll_all(pollers: Iterable[Poller[Any]]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=poller.poll_once, daemon=True) for poller in pollers]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _join_all(threads: Iterable[threading.Thread], pollers: Iterable[Poller[Any]]) -> None:
+    for thread, poller in zip(threads, pollers, strict=True):
+        thread.join(AWS_WAIT_S if poller.key is AWS else None)

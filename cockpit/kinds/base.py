@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from cockpit.aws_models import AwsScope
+from cockpit.config import ClusterConfig
 from cockpit.hosts.survey import HeadFacts
 
 
@@ -22,4 +24,8 @@ class Kind(Protocol):
 
     def origin(self, node: str) -> str:
         """Where a node's instance comes from: static, dynamic, or "" where the kind makes no difference."""
+        ...
+
+    def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
+        """What of AWS belongs to this cluster; without facts, by the config alone."""
         ...

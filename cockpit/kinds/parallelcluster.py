@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from cockpit.aws_models import AwsScope
+from cockpit.config import ClusterConfig
 from cockpit.hosts.survey import HeadFacts
+from cockpit.kinds import aws_scope
 
 # <queue>-<st|dy>-<compute resource>-<n>, as ParallelCluster's node package names them.
 _NODE = re.compile(r"(?P<queue>.+)-(?P<origin>st|dy)-(?P<resource>[^-]+(?:-[^-]+)*)-(?P<number>\d+)")
@@ -22,3 +25,6 @@ class ParallelCluster:
     def origin(self, node: str) -> str:
         match = _NODE.fullmatch(node)
         return {"st": "static", "dy": "dynamic"}[match["origin"]] if match else ""
+
+    def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
+        return aws_scope.of_parallelcluster(config, facts)

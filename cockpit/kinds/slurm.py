@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from cockpit.aws_models import AwsScope
+from cockpit.config import ClusterConfig
 from cockpit.hosts.survey import HeadFacts
+from cockpit.kinds import aws_scope
 
 
 class PlainSlurm:
@@ -16,3 +19,6 @@ class PlainSlurm:
 
     def origin(self, node: str) -> str:
         return ""
+
+    def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
+        return aws_scope.of_plain_slurm(config, facts)
