@@ -72,6 +72,11 @@ class AwsWiring:
             self._reads = AwsReads(self.calls(), self.scope, nodes=self._nodes, slurm_ids=ids.read, clock=self._clock)
         return self._reads.read()
 
+    def fresh(self) -> AwsReading:
+        """Everything read anew, for a plan or a check of what was done; waits, so never on the UI thread."""
+        self._ask_head()
+        return AwsReads(self.calls(), self.scope, nodes=self._nodes, clock=self._clock).read()
+
     def _ask_head(self) -> None:
         """Let the head tell its kind, region and stack where the config does not; it may well be off."""
         config = self._config
@@ -81,6 +86,10 @@ class AwsWiring:
             self._slurm.facts()
         except FaultError:
             return
+
+    def kind(self) -> Kind | None:
+        """The kind by what is known now, also while the head is off."""
+        return self._kind(self._slurm.known_facts())
 
     def _kind(self, facts: HeadFacts | None) -> Kind | None:
         found = kind_of_config(self._config) if self._config.kind else None

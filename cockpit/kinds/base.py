@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from cockpit.aws_models import AwsScope
 from cockpit.config import ClusterConfig
+from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
 
 
@@ -28,4 +30,12 @@ class Kind(Protocol):
 
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         """What of AWS belongs to this cluster; without facts, by the config alone."""
+        ...
+
+    def stop_plan(self, look: PowerLook, how: How, *, head: bool) -> PowerPlan:
+        """How the whole cluster is stopped, with its head when asked for."""
+        ...
+
+    def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
+        """How it is started; `counts` are sizes of instance groups, where a kind remembers none itself."""
         ...

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cockpit.aws_models import AwsScope
 from cockpit.config import ClusterConfig
+from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
-from cockpit.kinds import aws_scope
+from cockpit.kinds import aws_scope, hyperpod_power
 
 
 class HyperPod:
@@ -22,3 +25,9 @@ class HyperPod:
 
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_hyperpod(config, facts)
+
+    def stop_plan(self, look: PowerLook, how: How, *, head: bool) -> PowerPlan:
+        return hyperpod_power.stop(look, how, head=head)
+
+    def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
+        return hyperpod_power.start(look, counts)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from cockpit.aws_models import AwsScope
 from cockpit.config import ClusterConfig
+from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
-from cockpit.kinds import aws_scope
+from cockpit.kinds import aws_scope, parallelcluster_power
 
 # <queue>-<st|dy>-<compute resource>-<n>, as ParallelCluster's node package names them.
 _NODE = re.compile(r"(?P<queue>.+)-(?P<origin>st|dy)-(?P<resource>[^-]+(?:-[^-]+)*)-(?P<number>\d+)")
@@ -28,3 +30,9 @@ class ParallelCluster:
 
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_parallelcluster(config, facts)
+
+    def stop_plan(self, look: PowerLook, how: How, *, head: bool) -> PowerPlan:
+        return parallelcluster_power.stop(look, how, head=head)
+
+    def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
+        return parallelcluster_power.start(look)

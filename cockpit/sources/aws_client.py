@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cockpit.formats.aws_errors import Call, fault_of
@@ -65,6 +65,12 @@ class AwsCalls:
                     return str(client.meta.region_name or "")
         return self.access.region or ""
 
+    def once(self) -> AwsCalls:
+        """The same way, but each request is sent a single time: an order whose answer is lost may have been taken."""
+        if self.access.attempts == 1 or not isinstance(self._make, _Session):
+            return self
+        return AwsCalls(replace(self.access, attempts=1), self._make)
+
     def forget(self) -> None:
         """Read credentials and configuration anew at the next call: a login may have been renewed."""
         with self._lock:
@@ -103,7 +109,7 @@ class _Session:
         if self._session is None:
             self._session = boto3.session.Session(profile_name=access.profile, region_name=access.region)
         config = Config(
-            retries={"mode": "adaptive", "max_attempts": access.attempts},
+            retries={"mode": "adaptive", "total_max_attempts": access.attempts},
             connect_timeout=CONNECT_TIMEOUT_S,
             read_timeout=READ_TIMEOUT_S,
             user_agent_extra="gpu-cockpit",

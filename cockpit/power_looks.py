@@ -1,0 +1,73 @@
+"""What a plan to stop or start a whole cluster is made of, read just now; and what carries its waits out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cockpit.cluster import Cluster
+from cockpit.fleet_power import How, PowerLook, PowerPlan
+from cockpit.instance_join import join
+from cockpit.kinds import Kind
+from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.sources.aws_power import Waits
+from cockpit.sources.slurm import NODES, SlurmReads
+
+SSH_DEADLINE_S = 10.0
+
+
+def power_look(cluster: Cluster) -> PowerLook:
+    """AWS read anew, with Slurm's last answers; raises FaultError when AWS does not answer."""
+    reading = cluster.aws.fresh()
+    nodes = cluster.view.nodes or ()
+    answer = cluster.store.state(NODES).data
+    queues = {queue.name: queue.available for queue in answer.partitions} if answer else {}
+    return PowerLook(
+        reading=reading,
+        joined=join(nodes, reading),
+        nodes=nodes,
+        jobs=cluster.view.queue.jobs if cluster.view.queue else (),
+        queues=queues,
+        described=_described(cluster) if reading.scope.hyperpod else {},
+    )
+
+
+def _described(cluster: Cluster) -> Mapping[str, Any]:
+    name = cluster.aws.scope().hyperpod
+    answer: dict[str, Any] = cluster.aws.calls().call("sagemaker", "describe_cluster", ClusterName=name)
+    return answer
+
+
+def stop_plan(cluster: Cluster, how: How = How.NOW, *, head: bool = False) -> PowerPlan:
+    """The plan to stop this cluster; waits for AWS, raises FaultError."""
+    return _kind(cluster).stop_plan(power_look(cluster), how, head=head)
+
+
+def start_plan(cluster: Cluster, counts: Mapping[str, int] | None = None) -> PowerPlan:
+    """The plan to start it; waits for AWS, raises FaultError."""
+    return _kind(cluster).start_plan(power_look(cluster), counts or {})
+
+
+def waits(cluster: Cluster) -> Waits:
+    """What the `wait` steps of such a plan look at."""
+    reads = SlurmReads(cluster.slurm)
+
+    def running_jobs() -> int:
+        return sum(1 for job in reads.queue().jobs if job.state in ("R", "CG", "CF", "S"))
+
+    def head_answers() -> bool:
+        try:
+            return cluster.head.run(["true"], deadline_s=SSH_DEADLINE_S).rc == 0
+        except FaultError:
+            return False
+
+    return Waits(cluster.aws.calls(), cluster.aws.scope(), running_jobs, head_answers, cluster.clock)
+
+
+def _kind(cluster: Cluster) -> Kind:
+    kind = cluster.aws.kind()
+    if kind is None:
+        raise FaultError(
+            Fault(FaultKind.MISSING, "planning", "what kind of cluster it is, is not known", "set `kind` in the config")
+        )
+    return kind
