@@ -10,8 +10,10 @@ from cockpit.config import ClusterConfig
 from cockpit.hosts.survey import HeadFacts
 from cockpit.kinds import Kind, find_kind, kind_of_config
 from cockpit.models import Fault, FaultError, FaultKind, Node
+from cockpit.price_models import Prices
 from cockpit.sources.aws import AwsReads
 from cockpit.sources.aws_client import AwsAccess, AwsCalls
+from cockpit.sources.prices import PriceReads
 from cockpit.sources.slurm import SITE, SlurmClient
 from cockpit.sources.slurm_ids import SlurmIds
 from cockpit.store import Store
@@ -32,6 +34,8 @@ class AwsWiring:
         self._nodes, self._clock = nodes, clock
         self._reads: AwsReads | None = None
         self._calls: AwsCalls | None = None
+        self._price_reads: PriceReads | None = None
+        self.prices: Prices | None = None  # of the instances of the last reading
 
     @property
     def wanted(self) -> bool:
@@ -70,7 +74,18 @@ class AwsWiring:
         if self._reads is None:
             ids = SlurmIds(self._slurm, lambda: site.version if (site := self._store.state(SITE).data) else "")
             self._reads = AwsReads(self.calls(), self.scope, nodes=self._nodes, slurm_ids=ids.read, clock=self._clock)
-        return self._reads.read()
+        reading = self._reads.read()
+        self._find_prices(reading)
+        return reading
+
+    def _find_prices(self, reading: AwsReading) -> None:
+        """Prices come with the instances: a type that is new here is asked for at once, a known one once a day."""
+        if reading.instances.data is None:
+            return
+        if self._price_reads is None:
+            self._price_reads = PriceReads(self.calls().once(), self._clock)
+        found = self._price_reads.find(reading.instances.data, reading.region)
+        self.prices = found if found != self.prices else self.prices
 
     def fresh(self) -> AwsReading:
         """Everything read anew, for a plan or a check of what was done; waits, so never on the UI thread."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cockpit import cli_cost
 from cockpit.config import ClusterConfig, Config, ConfigError, config_path
 from cockpit.models import FaultError
 from cockpit.text import printable
@@ -74,9 +75,10 @@ def _parser() -> argparse.ArgumentParser:
         ("jobs", "every queue entry"),
     ):
         command = commands.add_parser(name, help=text, description=f"Print {text}.")
-        _common(command, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+        _common_after(command)
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
+    cli_cost.add(commands, _common_after, _load)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
@@ -84,6 +86,11 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _common_after(parser: argparse.ArgumentParser) -> None:
+    """The same options behind the command, where they do not undo those in front of it."""
+    _common(parser, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
 
 
 def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:

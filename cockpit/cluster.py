@@ -28,6 +28,7 @@ from cockpit.hosts.base import Host
 from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
 from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSite
+from cockpit.price_models import Prices
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
@@ -56,6 +57,7 @@ class View:
     gpu_rows: tuple[GpuRow, ...] = ()
     aws: AwsReading | None = None  # None: not read
     joined: Joined = field(default_factory=Joined)
+    prices: Prices | None = None  # None: not asked for
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -203,7 +205,9 @@ class Cluster:
             if self.trusts(AWS)
             else ()
         )
-        return replace(view, aws=reading, joined=joined if joined != view.joined else view.joined)
+        return replace(
+            view, aws=reading, joined=joined if joined != view.joined else view.joined, prices=self.aws.prices
+        )
 
     @property
     def kind(self) -> Kind | None:

@@ -113,6 +113,8 @@ def _by_object(code: str, said: str, call: Call) -> Fault:
     ):
         step = f"check the cluster's name and `region` ({call.region}) in the config; is it being deleted?"
         return Fault(FaultKind.MISSING, call.words, f"{said} ({code})", step)
+    if code.isdigit():  # no error of AWS's form: a proxy's page, or a service in trouble
+        return Fault(FaultKind.FAILED, call.words, f"{call.service} answered with HTTP status {code} and no reason", "")
     return Fault(FaultKind.FAILED, call.words, f"{said} ({code})", "")
 
 

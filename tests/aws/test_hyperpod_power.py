@@ -98,6 +98,6 @@ def test_nodes_are_rebooted_in_batches_and_what_sagemaker_refuses_is_named() -> 
     assert [len(step.subjects) for step in steps] == [25, 5]
     answers = Answers()
     failed = {"NodeId": "i-00000000000000001", "ErrorCode": "InstanceIdInUse", "Message": "in use"}
-    answers.add("sagemaker", "batch_reboot_cluster_nodes", {"Failed": [failed], "Successful": []})
+    answers.add("sagemaker", "batch_reboot_cluster_nodes", {"Failed": [failed]})
     with pytest.raises(FaultError, match="i-00000000000000001: in use"):
         carry_out(answers.calls, steps[0].argv)
