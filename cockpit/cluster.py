@@ -18,6 +18,8 @@ from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
+from cockpit.event_models import ClusterEvents
+from cockpit.event_problems import of_events
 from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
 from cockpit.fleet_state import Fleet
 from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
@@ -31,6 +33,7 @@ from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSit
 from cockpit.price_models import Prices
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
+from cockpit.sources.cluster_events import EVENTS, EventReads
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.store import Store
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SITE_INTERVAL_S = 300.0
+EVENTS_INTERVAL_S = 60.0  # clustermgtd's own loop
 AWS_WAIT_S = 20.0  # how long a single read waits for AWS; all the rest is worth telling without it
 
 
@@ -58,6 +62,7 @@ class View:
     aws: AwsReading | None = None  # None: not read
     joined: Joined = field(default_factory=Joined)
     prices: Prices | None = None  # None: not asked for
+    events: ClusterEvents | None = None  # of ParallelCluster's daemons; None: not read
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -110,9 +115,15 @@ class Cluster:
         self.store.listen(self._join)
 
     def _begin_aws(self) -> None:
-        """Poll AWS as soon as it is known that there is something to ask; some heads tell it only when surveyed."""
-        if self.aws.wanted and not any(poller.key is AWS for poller in self._pollers):
-            poller = self._poller(AWS, self.aws.read, self.config.refresh.aws)
+        """Poll what is asked only of some clusters; of some it is known only when the head was surveyed."""
+        if self.aws.wanted:
+            self._begin(AWS, self.aws.read, self.config.refresh.aws)
+        if files := self.kind.event_files if self.kind else ():
+            self._begin(EVENTS, EventReads(self.head, files).read, EVENTS_INTERVAL_S)
+
+    def _begin(self, key: SourceKey[T], read: Callable[[], T], interval_s: float) -> None:
+        if not any(poller.key is key for poller in self._pollers):
+            poller = self._poller(key, read, interval_s)
             self._pollers += (poller,)
             if self._started:
                 poller.start()
@@ -159,6 +170,8 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
+            if name == EVENTS.name:
+                view = replace(view, events=self.store.state(EVENTS).data)
             if name in (AWS.name, NODES.name, SITE.name):
                 self._begin_aws()
                 view = self._with_aws(view)
@@ -171,6 +184,7 @@ class Cluster:
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
         steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
+        found += of_events(view.events, self.head_now())
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
             fleet = Fleet(

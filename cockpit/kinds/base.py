@@ -32,6 +32,11 @@ class Kind(Protocol):
         """What of AWS belongs to this cluster; without facts, by the config alone."""
         ...
 
+    @property
+    def event_files(self) -> tuple[str, ...]:
+        """Files on the head in which the kind's own daemons tell what they do; () for none."""
+        ...
+
     def stop_plan(self, look: PowerLook, how: How, *, head: bool) -> PowerPlan:
         """How the whole cluster is stopped, with its head when asked for."""
         ...

@@ -17,6 +17,8 @@ class HyperPod:
     id = "hyperpod"
     title = "HyperPod"
 
+    event_files: tuple[str, ...] = ()
+
     def recognises(self, facts: HeadFacts) -> bool:
         return facts.hyperpod
 

@@ -21,6 +21,10 @@ class ParallelCluster:
     id = "parallelcluster"
     title = "ParallelCluster"
 
+    event_files = tuple(
+        f"/var/log/parallelcluster/{name}" for name in ("clustermgtd.events", "slurm_resume.events", "slurm_resume.log")
+    )
+
     def recognises(self, facts: HeadFacts) -> bool:
         return facts.parallelcluster
 

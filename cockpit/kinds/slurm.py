@@ -17,6 +17,8 @@ class PlainSlurm:
     id = "slurm"
     title = "Slurm"
 
+    event_files: tuple[str, ...] = ()
+
     def recognises(self, facts: HeadFacts) -> bool:
         return facts.slurm_dir is not None
 
