@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cockpit.models import Fault
 
@@ -203,20 +203,23 @@ class Part(Generic[T_co]):
     fault: Fault | None = None
 
 
+UNREAD: Part[Any] = Part()
+
+
 @dataclass(frozen=True, slots=True)
 class AwsReading:
     """Data of the source `aws`. A part whose data is None was never read; other parts do not suffer from it."""
 
     scope: AwsScope
-    instances: Part[tuple[Instance, ...]] = Part()  # with their checks, where those could be read
-    checks: Part[Mapping[str, Checks]] = Part()
-    fleet: Part[FleetItem] = Part()
-    stack: Part[Stack] = Part()
-    hyperpod: Part[HyperPodCluster] = Part()
-    reservations: Part[Mapping[str, Reservation]] = Part()
-    caller: Part[Caller] = Part()
-    slurm_ids: Part[Mapping[str, str]] = Part()  # node -> instance id, as Slurm tells it
-    table_ids: Part[Mapping[str, str]] = Part()  # instance id -> node, as the DynamoDB table tells it
+    instances: Part[tuple[Instance, ...]] = UNREAD  # with their checks, where those could be read
+    checks: Part[Mapping[str, Checks]] = UNREAD
+    fleet: Part[FleetItem] = UNREAD
+    stack: Part[Stack] = UNREAD
+    hyperpod: Part[HyperPodCluster] = UNREAD
+    reservations: Part[Mapping[str, Reservation]] = UNREAD
+    caller: Part[Caller] = UNREAD
+    slurm_ids: Part[Mapping[str, str]] = UNREAD  # node -> instance id, as Slurm tells it
+    table_ids: Part[Mapping[str, str]] = UNREAD  # instance id -> node, as the DynamoDB table tells it
     region: str = ""
 
     def parts(self) -> Mapping[str, Part[object]]:

@@ -43,9 +43,7 @@ def _launches(failures: Sequence[ClusterEvent]) -> Iterator[Problem]:
     codes = Counter(last.codes)
     title = f"{last.text} ({len(failures)} times in {span(RECENT_S)})" if len(failures) > 1 else last.text
     step = next((step for code, step in _FINAL.items() if code in codes), "")
-    step = (
-        step or "EC2 has no such instance now: ParallelCluster asks again in 10 min; other zones or types may have some"
-    )
+    step = step or "EC2 has none now: ParallelCluster asks again in 10 min; other zones or types may have some"
     names = last.nodes
     yield Problem("events:launch", Health.WARN, brief(names) if names else "EC2", title, step, fold(names),
                   failures[0].at, count=last.count or 1)  # fmt: skip
