@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from cockpit.aws_models import AwsReading, AwsScope
 from cockpit.clock import Clock
@@ -16,6 +16,8 @@ from cockpit.sources.aws_client import AwsAccess, AwsCalls
 from cockpit.sources.prices import PriceReads
 from cockpit.sources.slurm import SITE, SlurmClient
 from cockpit.sources.slurm_ids import SlurmIds
+from cockpit.sources.storage import StorageReads, ids_in
+from cockpit.storage_models import StorageReading
 from cockpit.store import Store
 
 
@@ -35,7 +37,10 @@ class AwsWiring:
         self._reads: AwsReads | None = None
         self._calls: AwsCalls | None = None
         self._price_reads: PriceReads | None = None
+        self._storage_reads: StorageReads | None = None
         self.prices: Prices | None = None  # of the instances of the last reading
+        self.file_systems: tuple[str, ...] = ()  # ids of FSx file systems, as far as the stack or a mount names them
+        self._stack_systems: tuple[str, ...] = ()
 
     @property
     def wanted(self) -> bool:
@@ -76,7 +81,19 @@ class AwsWiring:
             self._reads = AwsReads(self.calls(), self.scope, nodes=self._nodes, slurm_ids=ids.read, clock=self._clock)
         reading = self._reads.read()
         self._find_prices(reading)
+        self._stack_systems = reading.stack.data.fsx_ids if reading.stack.data else self._stack_systems
+        self.note_mounts(())
         return reading
+
+    def note_mounts(self, sources: Iterable[str]) -> None:
+        """Remember the file systems among these mounts' sources."""
+        self.file_systems = ids_in((*self._stack_systems, *self.file_systems), sources)
+
+    def read_storage(self) -> StorageReading:
+        """One reading of the file systems known by now; runs on its source's thread."""
+        if self._storage_reads is None:
+            self._storage_reads = StorageReads(self.calls(), lambda: self.file_systems, self._clock)
+        return self._storage_reads.read()
 
     def _find_prices(self, reading: AwsReading) -> None:
         """Prices come with the instances: a type that is new here is asked for at once, a known one once a day."""

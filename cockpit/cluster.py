@@ -36,6 +36,9 @@ from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
+from cockpit.sources.storage import STORAGE
+from cockpit.storage_models import StorageReading
+from cockpit.storage_problems import of_storage
 from cockpit.store import Store
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ class View:
     joined: Joined = field(default_factory=Joined)
     prices: Prices | None = None  # None: not asked for
     events: ClusterEvents | None = None  # of ParallelCluster's daemons; None: not read
+    storage: StorageReading | None = None  # FSx; None: not read
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -118,6 +122,8 @@ class Cluster:
         """Poll what is asked only of some clusters; of some it is known only when the head was surveyed."""
         if self.aws.wanted:
             self._begin(AWS, self.aws.read, self.config.refresh.aws)
+        if self.aws.file_systems:
+            self._begin(STORAGE, self.aws.read_storage, self.config.refresh.storage)
         if files := self.kind.event_files if self.kind else ():
             self._begin(EVENTS, EventReads(self.head, files).read, EVENTS_INTERVAL_S)
 
@@ -170,8 +176,9 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
-            if name == EVENTS.name:
-                view = replace(view, events=self.store.state(EVENTS).data)
+            if name in (EVENTS.name, STORAGE.name):
+                events, storage = self.store.state(EVENTS).data, self.store.state(STORAGE).data
+                view = replace(view, events=events, storage=storage)
             if name in (AWS.name, NODES.name, SITE.name):
                 self._begin_aws()
                 view = self._with_aws(view)
@@ -184,7 +191,7 @@ class Cluster:
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
         steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
-        found += of_events(view.events, self.head_now())
+        found += [*of_events(view.events, self.head_now()), *of_storage(view.storage)]
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
             fleet = Fleet(
@@ -212,6 +219,7 @@ class Cluster:
         reading = self.store.state(AWS).data
         if reading is None:
             return view
+        self.aws.note_mounts(_mount_sources(view))
         joined = join(view.nodes or (), reading)
         live = self.trusts(NODES) and self.trusts(AWS)
         self._aws_problems = (
@@ -312,6 +320,11 @@ class Cluster:
 def _has_looked(watch: NodeWatch) -> bool:
     """Whether the probe has come as far as the driver, which takes seconds on a node just booted."""
     return watch.reading is not None and watch.reading.driver.state is not DriverState.STARTING
+
+
+def _mount_sources(view: View) -> Iterable[str]:
+    readings = (watch.reading for watch in view.fleet.nodes.values()) if view.fleet else ()
+    return (mount.source for reading in readings if reading for mount in reading.mounts)
 
 
 def _poll_all(pollers: Iterable[Poller[Any]]) -> list[threading.Thread]:

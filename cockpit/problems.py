@@ -14,7 +14,7 @@ from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
 _GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
-_ADVISORY = ("aws", "events")  # without it everything else still works
+_ADVISORY = ("aws", "events", "storage")  # without it everything else still works
 _TREMBLES_S = 5.0
 _RANK = {health: rank for rank, health in enumerate(Health)}
 

@@ -100,6 +100,8 @@ def _by_code(code: str, error: BaseException, call: Call) -> Fault:
     if code == "ConditionalCheckFailedException":
         step = "somebody else changed it just now: read it again, then decide again"
         return Fault(FaultKind.CONFLICT, what, "it is no longer as it was shown", step)
+    if code == "ConflictException":
+        return Fault(FaultKind.CONFLICT, what, said, "it is there already, or is being changed: read it again")
     return _by_object(code, said, call)
 
 
