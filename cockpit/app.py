@@ -10,22 +10,21 @@ import sys
 from contextlib import suppress
 from typing import ClassVar
 
-from rich.console import Console
 from textual import events
-from textual.app import App
 from textual.binding import BindingType
 
 import themes
 from cockpit.clusters import Clusters
 from cockpit.config import Config, ConfigError
 from screens import outlet
-from screens.cockpit_screen import CockpitScreen
+from screens.cluster_app import ClusterApp
+from screens.keymap import DEFAULT, Keymap, read_keymap
 from screens.keys import bindings
 
 TERMINAL_TICK_S = 1.0
 
 
-class CockpitApp(App[int]):
+class CockpitApp(ClusterApp):
     """The cockpit over the clusters of a config. It waits for nothing on its way out."""
 
     TITLE = "cockpit"
@@ -33,25 +32,18 @@ class CockpitApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings("always")
 
-    def __init__(self, clusters: Clusters, *, seconds: float | None = None) -> None:
-        theme = themes.choose(_colours(), no_color="NO_COLOR" in os.environ)
-        super().__init__(ansi_color=theme == themes.ANSI)
+    def __init__(
+        self,
+        clusters: Clusters,
+        *,
+        look: themes.Look | None = None,
+        keymap: Keymap = DEFAULT,
+        redact: bool = False,
+        seconds: float | None = None,
+    ) -> None:
+        super().__init__(clusters, look=look, keymap=keymap, redact=redact)
         self.animation_level = "none"  # a page down would cost 24 times the bytes
-        self.clusters = clusters
-        self.ascii_only = "utf" not in (getattr(sys.__stdout__, "encoding", "") or "utf").lower()
         self._seconds = seconds
-        for name in themes.THEMES:
-            self.register_theme(themes.theme(name))
-        self.theme = theme
-
-    def get_default_screen(self) -> CockpitScreen:
-        """The screen of the cluster that opens first."""
-        return CockpitScreen(self.clusters.open(self.clusters.first))
-
-    @property
-    def cockpit(self) -> CockpitScreen:
-        """The cluster in front, also while a dialog is over it."""
-        return next(screen for screen in reversed(self.screen_stack) if isinstance(screen, CockpitScreen))
 
     def on_mount(self) -> None:
         """Make everything ready that the first paint does not need."""
@@ -92,23 +84,18 @@ class CockpitApp(App[int]):
         outlet.tell(self, "q leaves the cockpit")
 
 
-def _colours() -> int | None:
-    """How many colours the terminal has by its environment, None when that is not told."""
-    system = Console().color_system
-    return {"standard": 16, "256": 256, "truecolor": 2**24}.get(system or "")
-
-
-def run_app(config: Config, first: str, *, read_only: bool, seconds: float | None = None) -> int:
+def run_app(config: Config, first: str, *, read_only: bool, look: themes.Look, seconds: float | None = None) -> int:
     """Run the cockpit on the cluster `first` until the user leaves; returns the exit code.
 
-    Raises ConfigError without a terminal.
+    Raises ConfigError without a terminal, and for `keys:` that cannot be meant.
     The caller may have turned garbage collection off for the start; it is on after the first paint.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     sys.setswitchinterval(0.001)  # the default lets a key wait 5 ms for each thread that reads an answer
+    keymap = read_keymap(config.keys)
     clusters = Clusters.of_config(config, first, read_only=read_only)
-    app = CockpitApp(clusters, seconds=seconds)
+    app = CockpitApp(clusters, look=look, keymap=keymap, redact=config.redact_screenshots, seconds=seconds)
     try:
         app.run()
     finally:

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_cost
 from cockpit.config import ClusterConfig, Config, ConfigError, config_path
-from cockpit.models import FaultError
+from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
+    from themes import Look
 
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
@@ -65,6 +66,7 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cockpit", description="A cockpit for GPU clusters on AWS.")
     _common(parser, {"config": None, "cluster": None, "read_only": False})
+    _look_options(parser, theme=None, ascii=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     parser.set_defaults(run=_open)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -79,11 +81,17 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
     cli_cost.add(commands, _common_after, _load)
+    _ack_parser(commands)
+    keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
+    _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+    keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
+    keys.set_defaults(run=_keys)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
     demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
+    _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
     return parser
 
@@ -91,6 +99,19 @@ def _parser() -> argparse.ArgumentParser:
 def _common_after(parser: argparse.ArgumentParser) -> None:
     """The same options behind the command, where they do not undo those in front of it."""
     _common(parser, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+
+
+def _ack_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "put a problem out of the way, with a note, until it gets worse, grows, or comes back; changes no cluster"
+    ack = commands.add_parser("ack", help="acknowledge a problem", description=f"{text[0].upper()}{text[1:]}.")
+    _common(ack, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+    ack.add_argument("key", nargs="?", metavar="KEY", help="the problem, as `status --json` names it in `key`")
+    what = ack.add_mutually_exclusive_group(required=True)
+    what.add_argument("--note", metavar="TEXT", help="what is known of it, or who takes care")
+    what.add_argument("--undo", action="store_true", help="take it back: the problem is an open one again")
+    what.add_argument("--list", action="store_true", help="print what is acknowledged, without asking the cluster")
+    ack.add_argument("--json", action="store_true", help="one JSON object: everything that is acknowledged then")
+    ack.set_defaults(run=_ack)
 
 
 def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
@@ -114,6 +135,19 @@ def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> Non
         default=defaults["read_only"],
         help="refuse every change, whatever the config says",
     )
+
+
+def _look_options(parser: argparse.ArgumentParser, **defaults: Any) -> None:
+    """How the screen is drawn, before or after `demo`; without them as the config says."""
+    parser.add_argument("--theme", metavar="NAME", default=defaults["theme"], help="a theme of ours or of your own")
+    parser.add_argument("--ascii", action="store_true", default=defaults["ascii"], help="ASCII characters only")
+
+
+def _look(arguments: argparse.Namespace, config: Config) -> Look:
+    """How to draw: the options go before the config. Raises ConfigError for an unknown or a broken theme."""
+    from themes import choose_look
+
+    return choose_look(arguments.theme or config.theme, ascii=arguments.ascii or config.ascii)
 
 
 def _node_count(word: str) -> int:
@@ -161,7 +195,7 @@ def _open(arguments: argparse.Namespace) -> int:
     from cockpit.app import run_app
 
     config, name = _load(arguments)
-    return run_app(config, name, read_only=arguments.read_only)
+    return run_app(config, name, read_only=arguments.read_only, look=_look(arguments, config))
 
 
 def _read(arguments: argparse.Namespace) -> int:
@@ -171,12 +205,71 @@ def _read(arguments: argparse.Namespace) -> int:
     with_gpus = arguments.command in ("status", "gpus")
     cluster = Cluster(config.clusters[name], rules=config.rules, read_only=arguments.read_only, watch_gpus=with_gpus)
     try:
-        cluster.read_once()
-        if with_gpus and cluster.view.nodes is not None:
-            cluster.wait_for_gpus(GPU_WAIT_S)
+        _read_all(cluster)
+        cluster.acknowledged.sync()  # what has ended by what was read now
         return _print_read(cluster, arguments.command, as_json=arguments.json)
     finally:
         cluster.stop()
+
+
+def _read_all(cluster: Cluster) -> None:
+    cluster.read_once()
+    if cluster.watches_gpus and cluster.view.nodes is not None:
+        cluster.wait_for_gpus(GPU_WAIT_S)
+
+
+def _ack(arguments: argparse.Namespace) -> int:
+    from cockpit.cluster import Cluster
+
+    if arguments.list == (arguments.key is not None):
+        print(f"cockpit: {'--list takes no KEY' if arguments.list else 'name the KEY of a problem'}", file=sys.stderr)
+        return USAGE
+    config, name = _load(arguments)
+    cluster = Cluster(config.clusters[name], rules=config.rules, read_only=arguments.read_only)
+    try:
+        if arguments.note is None:
+            cluster.acknowledged.sync()
+        else:
+            _read_all(cluster)  # how bad it is now is what it may not exceed
+        try:
+            if fault := cluster.acknowledged.fault():
+                raise FaultError(fault)
+            code = _acknowledge(cluster, arguments)
+        except FaultError as error:
+            print(f"cockpit: {error.fault.line()}", file=sys.stderr)
+            return USAGE if error.fault.kind is FaultKind.MISSING else REFUSED
+        if code == OK:
+            _print_acknowledged(cluster, as_json=arguments.json)
+        return code
+    finally:
+        cluster.stop()
+
+
+def _acknowledge(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    """Do what was asked; raises FaultError."""
+    if arguments.undo:
+        if arguments.key not in cluster.acknowledged.book():
+            why = "that is not acknowledged"
+            fault = Fault(FaultKind.MISSING, printable(arguments.key), why, "`cockpit ack --list` shows what is")
+            raise FaultError(fault)
+        cluster.take_back(arguments.key)
+    elif arguments.note is not None:
+        if cluster.view.nodes is None or cluster.view.queue is None:
+            return exit_code(cluster, "status")
+        cluster.acknowledge(arguments.key, arguments.note)
+    return OK
+
+
+def _print_acknowledged(cluster: Cluster, *, as_json: bool) -> None:
+    from cockpit import report
+
+    if as_json:
+        json.dump(report.acknowledged(cluster), sys.stdout, ensure_ascii=False, indent=1)
+        print()
+        return
+    from screens.print_table import acknowledged_lines
+
+    print("\n".join(acknowledged_lines(cluster)))
 
 
 def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
@@ -193,7 +286,7 @@ def _print_read(cluster: Cluster, command: str, *, as_json: bool) -> int:
 
 
 def exit_code(cluster: Cluster, command: str) -> int:
-    """3 when what was asked for could not be read at all; 1 when `status` found a problem; else 0."""
+    """3 when what was asked for could not be read at all; 1 when `status` found an open problem; else 0."""
     view = cluster.view
     missing = {"nodes": view.nodes is None, "gpus": view.nodes is None, "jobs": view.queue is None}
     if missing.get(command, view.nodes is None or view.queue is None):
@@ -201,7 +294,21 @@ def exit_code(cluster: Cluster, command: str) -> int:
             if state.error is not None:
                 print(f"cockpit: {state.error.line()}", file=sys.stderr)
         return UNREACHED
-    return WRONG if command == "status" and cluster.problems() else OK
+    is_open = any(problem.acknowledged is None for problem in cluster.problems())
+    return WRONG if command == "status" and is_open else OK
+
+
+def _keys(arguments: argparse.Namespace) -> int:
+    """Print the key table with the config's changes; a machine without a config has the keys as they come."""
+    from cockpit.config_file import load_config
+    from screens.key_sheet import markdown, sheet
+    from screens.keymap import DEFAULT, read_keymap
+
+    path = arguments.config or config_path()
+    without_file = arguments.config is None and not path.exists()
+    keymap = DEFAULT if without_file else read_keymap(load_config(path).keys)
+    print(markdown(keymap) if arguments.markdown else "\n".join(sheet(keymap)), end="" if arguments.markdown else "\n")
+    return OK
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -220,7 +327,8 @@ def _demo(arguments: argparse.Namespace) -> int:
         gc.disable()
         from cockpit.app import run_app
 
-        return run_app(config, name, read_only=arguments.read_only, seconds=arguments.seconds)
+        look = _look(arguments, config)
+        return run_app(config, name, read_only=arguments.read_only, look=look, seconds=arguments.seconds)
     finally:
         demo.stop()
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cockpit import joins, problems
+from cockpit.acknowledged import Acknowledged
+from cockpit.acknowledged_file import AcknowledgedFile
 from cockpit.aws_models import AwsReading, Instance, Joined
 from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
@@ -29,7 +31,7 @@ from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
-from cockpit.models import Freshness, Job, Node, Problem, QueueReading, SlurmSite
+from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem, QueueReading, SlurmSite
 from cockpit.price_models import Prices
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
@@ -40,6 +42,7 @@ from cockpit.sources.storage import STORAGE
 from cockpit.storage_models import StorageReading
 from cockpit.storage_problems import of_storage
 from cockpit.store import Store
+from cockpit.text import printable
 
 if TYPE_CHECKING:
     from cockpit.hosts.pool import NodePool
@@ -49,6 +52,7 @@ T = TypeVar("T")
 SITE_INTERVAL_S = 300.0
 EVENTS_INTERVAL_S = 60.0  # clustermgtd's own loop
 AWS_WAIT_S = 20.0  # how long a single read waits for AWS; all the rest is worth telling without it
+ACKNOWLEDGED_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +113,15 @@ class Cluster:
         self._aws_problems: tuple[Problem, ...] = ()
         self._aws_rules = AwsProblems()
         self._ages = problems.Ages()
+        self.acknowledged = Acknowledged(
+            AcknowledgedFile(config.name), clock, slow_rules_s=max(300.0, self.rules.gpu_idle_for_s)
+        )
+        self._stopped = threading.Event()
+        self._acknowledging = threading.Thread(target=self._keep_acknowledged, name="acknowledged", daemon=True)
         self._view_lock = threading.Lock()
         self._started = False
         self.aws = AwsWiring(config, self.slurm, self.store, lambda: self.view.nodes or (), clock)
+        self.watches_gpus = watch_gpus
         self._pollers = self._slurm_pollers()
         if watch_gpus:
             self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
@@ -188,6 +198,8 @@ class Cluster:
             rows = self._fleet_join.rows(fleet, view.nodes or (), view.jobs_of_node)
             view = replace(view, fleet=fleet, gpu_rows=rows)
             self.view = replace(view, problems=self._problems(view))
+            found = problems.of_sources(self.store) + self.view.problems
+            self.acknowledged.observe(found, whole=self.trusts(NODES) and self.trusts(QUEUE) and self.trusts(GPUS))
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
         steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
@@ -240,8 +252,31 @@ class Cluster:
         return find_kind(facts) if facts else None
 
     def problems(self) -> tuple[Problem, ...]:
-        """Everything wrong by now: failing sources first, then what the last good answers tell, worst first."""
-        return problems.of_sources(self.store) + self.view.problems
+        """Everything wrong by now: failing sources first, then what the last good answers tell, worst first.
+
+        What somebody has acknowledged comes after all the rest.
+        """
+        fault = self.acknowledged.fault()
+        own = problems.of_acknowledged(fault) if fault else ()
+        return self.acknowledged.marked(problems.of_sources(self.store) + self.view.problems + own)
+
+    def acknowledge(self, key: str, note: str) -> None:
+        """Put a problem out of the way until it gets worse or comes again.
+
+        Waits for the disk, so never call it on the UI thread. Raises FaultError when there is no such problem, or
+        when the acknowledgement cannot be written down.
+        """
+        problem = next((problem for problem in self.problems() if problem.key == key), None)
+        if problem is None:
+            what, why = f"acknowledging {printable(key)}", "there is no such problem now"
+            raise FaultError(
+                Fault(FaultKind.MISSING, what, why, "`cockpit status --json` shows the keys of all problems")
+            )
+        self.acknowledged.acknowledge(problem, note)
+
+    def take_back(self, key: str) -> None:
+        """End an acknowledgement; the same as to waiting and errors."""
+        self.acknowledged.take_back(key)
 
     def origin(self, node: str) -> str:
         """Where a node's instance comes from: static, dynamic, or "" when that is not known."""
@@ -256,16 +291,26 @@ class Cluster:
         facts = self.slurm.known_facts()
         return (facts.clock_ahead_s or 0.0) if facts else 0.0
 
-    def start(self) -> None:
-        """Begin to poll every source on its own daemon thread."""
+    def start(self, *, gpus: bool = True) -> None:
+        """Begin to poll every source on its own daemon thread; without `gpus` no node is dialled yet."""
         self._started = True
         for poller in self._pollers:
-            poller.start()
+            if gpus or poller.key is not GPUS:
+                poller.start()
+        if self._acknowledging.ident is None:
+            self._acknowledging.start()
+
+    def _keep_acknowledged(self) -> None:
+        """On a thread of its own: where the home directory hangs, nothing else waits for it."""
+        while not self._stopped.is_set():
+            self.acknowledged.sync()
+            self._stopped.wait(ACKNOWLEDGED_EVERY_S)
 
     def stop(self) -> None:
         """End the pollers and close every connection; waits for nothing."""
         for poller in self._pollers:
             poller.stop()
+        self._stopped.set()
         self.streams.close()
         self.head.close()
 
@@ -281,6 +326,7 @@ class Cluster:
 
         AWS is not waited for longer than AWS_WAIT_S.
         """
+        self.acknowledged.sync()
         asked = self._pollers
         _join_all(_poll_all(asked), asked)
         late = tuple(poller for poller in self._pollers if poller not in asked)  # the survey has found a region

@@ -14,6 +14,11 @@ from cockpit.text import printable
 
 KINDS = ("parallelcluster", "slurm", "hyperpod")
 
+# The themes that come with the cockpit, in themes/; the first is the usual one.
+THEMES = ("cockpit-dark", "cockpit-light", "cockpit-contrast", "cockpit-ansi", "cockpit-plain")
+ANSI_THEME, PLAIN_THEME = THEMES[3:]
+AUTO_THEME = "auto"  # the one that suits the terminal
+
 
 class ConfigError(Exception):
     """A config that cannot be used; str() is one harmless line with file, line and key."""
@@ -81,6 +86,18 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class KeySetting:
+    """The keys a user wants for one action, as written; which ids and keys there are is known to the screens only."""
+
+    keys: str
+    place: str  # FILE:LINE
+
+    def error(self, key_id: str, message: str) -> ConfigError:
+        """What to raise when this cannot be done."""
+        return ConfigError(f"{self.place}: keys.{key_id}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file. `default` is always a key of `clusters` when that is not empty."""
 
@@ -88,12 +105,26 @@ class Config:
     default: str | None = None
     rules: Rules = Rules()
     path: Path | None = None
+    theme: str = AUTO_THEME
+    ascii: bool = False
+    keys: Mapping[str, KeySetting] = field(default_factory=dict)  # by id, in the file's order
+    redact_screenshots: bool = False
 
 
 def config_path(environ: Mapping[str, str] = os.environ) -> Path:
     """Where the config is looked for when no --config is given."""
     base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".config")
     return Path(base) / "cockpit" / "config.yaml"
+
+
+def themes_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the user's own themes are looked for."""
+    return config_path(environ).parent / "themes"
+
+
+def theme_names(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Every theme there is by name: ours, then the user's."""
+    return (*THEMES, *sorted({path.stem for path in themes_dir(environ).glob("*.yaml")} - {*THEMES, AUTO_THEME}))
 
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> Path:

@@ -11,7 +11,18 @@ from typing import Any
 import yaml
 
 from cockpit.addresses import take_apart
-from cockpit.config import KINDS, ClusterConfig, Config, ConfigError, NodeAccess, Refresh, Rules
+from cockpit.config import (
+    AUTO_THEME,
+    KINDS,
+    ClusterConfig,
+    Config,
+    ConfigError,
+    KeySetting,
+    NodeAccess,
+    Refresh,
+    Rules,
+    theme_names,
+)
 
 Reader = Callable[["_Place", yaml.Node], Any]
 _NULL = "tag:yaml.org,2002:null"
@@ -48,7 +59,15 @@ def load_config(path: Path) -> Config:
     default = values.get("default") or (next(iter(clusters)) if len(clusters) == 1 else None)
     if default is not None and default not in clusters:
         raise place.below("default").error(at["default"], f"no cluster named {default!r} under `clusters`")
-    return Config(clusters, default, Rules(**values.get("rules", {})), path)
+    shown = {key: values[key] for key in _SHOWN if key in values}
+    return Config(clusters, default, Rules(**values.get("rules", {})), path, **shown)
+
+
+def read_block(path: Path, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    """Read another YAML file of the user's, one block of these keys; raises ConfigError like load_config."""
+    root = _compose(path)
+    values: dict[str, Any] = {} if root is None else _section(readers)(_Place(path), root)
+    return values
 
 
 def _compose(path: Path) -> yaml.Node | None:
@@ -252,4 +271,34 @@ def _rules(place: _Place, node: yaml.Node) -> dict[str, float]:
     return values
 
 
-_TOP: dict[str, Reader] = {"default": _scalar, "clusters": _clusters, "rules": _rules}
+def _theme(place: _Place, node: yaml.Node) -> str:
+    name = _scalar(place, node)
+    known = (AUTO_THEME, *theme_names())
+    if name not in known:
+        raise place.error(node, f"no theme named {name!r}; known: {', '.join(known)}")
+    return name
+
+
+def _keys(place: _Place, node: yaml.Node) -> dict[str, KeySetting]:
+    return {
+        key_id: KeySetting(_scalar(place.below(key_id), value), f"{place.path}:{at.start_mark.line + 1}")
+        for key_id, (at, value) in _pairs(place, node).items()
+    }
+
+
+_TOP: dict[str, Reader] = {
+    "default": _scalar,
+    "clusters": _clusters,
+    "rules": _rules,
+    "theme": _theme,
+    "ascii": _flag,
+    "keys": _keys,
+    "redact_screenshots": _flag,
+}
+
+# Those that are fields of Config as they are read.
+_SHOWN = ("theme", "ascii", "keys", "redact_screenshots")
+
+# What other files of the user's are read with, such as themes.
+Place = _Place
+scalar, section, one_of = _scalar, _section, _one_of

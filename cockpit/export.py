@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from cockpit.config import state_dir
 
@@ -31,23 +31,25 @@ def private_dir(path: Path) -> Path:
     return path
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a new file with mode 0600; raises FileExistsError rather than following what lies there."""
+def open_private(path: Path) -> TextIO:
+    """A new file with mode 0600; raises FileExistsError rather than following what lies there."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+    return os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a new file as open_private makes it; nothing is left of one that could not be written whole."""
+    with _all_or_none(path) as (file,):
         file.write(text)
 
 
-def as_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """CSV whose cells no spreadsheet takes for a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(header)
-    writer.writerows([[_inert(cell) for cell in row] for row in rows])
-    return out.getvalue()
+def new_stem(name: str) -> str:
+    """NAME-TIME-PID-..., which no other file of ours has."""
+    return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6:06d}"
 
 
-def _inert(cell: str) -> str:
+def inert(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
     return "'" + cell if cell.startswith(_FORMULA) else cell
 
 
@@ -55,13 +57,45 @@ def export_table(
     directory: Path,
     name: str,
     header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    records: Sequence[Mapping[str, Any]],
-) -> tuple[Path, Path]:
-    """Write NAME-TIME.csv (cells as shown) and NAME-TIME.json (the full models); returns both paths."""
+    rows: Iterable[tuple[Sequence[str], Mapping[str, Any]]],
+) -> tuple[Path, Path, Path]:
+    """Write NAME-TIME.csv (cells as shown), .json and .jsonl (the full models); returns the paths.
+
+    `rows` gives cells and model of each row; they are written as they come, never held together. Raises OSError,
+    and then leaves none of the files behind.
+    """
     private_dir(directory)
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6:06d}"
-    table, full = directory / f"{stem}.csv", directory / f"{stem}.json"
-    write_private(table, as_csv(header, rows))
-    write_private(full, json.dumps(list(records), ensure_ascii=False, indent=1))
-    return table, full
+    stem = new_stem(name)
+    table, full, lines = (directory / f"{stem}.{kind}" for kind in ("csv", "json", "jsonl"))
+    with _all_or_none(table, full, lines) as (csv_file, json_file, jsonl_file):
+        writer = csv.writer(csv_file)
+        writer.writerow(header)
+        before = "[\n"
+        for cells, record in rows:
+            writer.writerow([inert(cell) for cell in cells])
+            text = json.dumps(record, ensure_ascii=False)
+            json_file.write(before + text)
+            jsonl_file.write(text + "\n")
+            before = ",\n"
+        json_file.write("[]\n" if before == "[\n" else "\n]\n")
+    return table, full, lines
+
+
+@contextmanager
+def _all_or_none(*paths: Path) -> Iterator[tuple[TextIO, ...]]:
+    """Open new private files; when anything fails, none of them stays."""
+    made: list[Path] = []
+    with ExitStack() as stack:
+        # Closing writes the rest, so that too may find the disk full.
+        stack.push(lambda kind, error, trace: _remove(made) if error is not None else None)
+        files = []
+        for path in paths:
+            files.append(stack.enter_context(open_private(path)))
+            made.append(path)
+        yield tuple(files)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()

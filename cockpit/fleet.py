@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cockpit.config import Rules
 from cockpit.formats.kernel_log import KernelEvent
-from cockpit.gpu_models import GpuProcess, GpuSample, known
+from cockpit.gpu_models import DriverState, GpuProcess, GpuSample, NodeReading, known
 from cockpit.gpu_rules import Finding, findings
 from cockpit.models import Freshness, Health, Job, Node
 from cockpit.sources.gpus import FleetReading, NodeWatch
@@ -16,6 +17,7 @@ WITHOUT_MACHINE = ("powered_down", "powering_down", "powering_up")
 LIVE_S, LOST_S = 8.0, 60.0  # at least; a probe with a long interval may be silent for longer
 SLACK_S = 4.0
 MAX_INTERVAL_S = 3600.0
+BUSY_PCT, HELD_MIB = 10.0, 1024.0  # more than that, and somebody uses it
 _ORDER = list(Health)
 
 
@@ -42,10 +44,27 @@ class GpuRow:
 
     @property
     def health(self) -> Health:
-        """The worst of its findings; UNKNOWN when nobody has read it."""
+        """The worst of its findings; UNKNOWN when nobody has read it, or its driver is silent just now."""
         if self.findings:
             return self.findings[0].health
+        if driver_silent(self):
+            return Health.UNKNOWN
         return Health.UNKNOWN if self.sample is None or self.sample.taken_at is None else Health.OK
+
+
+def driver_silent(row: GpuRow) -> bool:
+    """Whether its driver is overdue with an answer, by seconds only: what was read before may no longer be so."""
+    reading = row.watch.reading if row.watch else None
+    return reading is not None and reading.driver.state is DriverState.SILENT
+
+
+def driver_silent_s(row: GpuRow, steady: float) -> float | None:
+    """For how long; None while it answers, or when nobody knows since when."""
+    watch = row.watch
+    if not driver_silent(row) or watch is None or watch.reading is None or watch.seen_at is None:
+        return None
+    since = watch.reading.driver.since
+    return None if since is None else max(0.0, steady - watch.seen_at + watch.reading.taken_at - since)
 
 
 def gpu_freshness(row: GpuRow, steady: float) -> Freshness:
@@ -113,11 +132,47 @@ def _node_rows(node: Node, watch: NodeWatch | None, held: tuple[Job, ...], rules
     if watch is None and node.state.has(*WITHOUT_MACHINE):
         return ()  # there is no machine, so there are no GPUs
     samples = watch.reading.gpus if watch and watch.reading else ()
+    if watch and watch.reading and not _by_minor(node, watch.reading, held):
+        node = replace(node, gpu_indices=None)
     rows = [_row(node, watch, held, slot, sample, rules) for slot, sample in enumerate(samples)]
     if not _sliced(samples):  # Slurm counts slices there, of which none has a row
         # What Slurm counts on and nobody has seen keeps its row, too.
         rows += [GpuRow(node.name, slot, watch) for slot in range(len(samples), node.gpus_total or 0)]
     return tuple(rows)
+
+
+def _by_minor(node: Node, reading: NodeReading, held: tuple[Job, ...]) -> bool:
+    """Whether Slurm's indexes, which are places in gres.conf, can be those of the devices.
+
+    They cannot where jobs work on GPUs that these leave out, though no more GPUs are in use than were given: each by
+    one job at most, and by each job no more than it has. (A job that leaves its own GPU idle for another one looks
+    the same; where devices are kept apart by cgroups it cannot do that.)
+    """
+    if node.gpu_indices is None or len(node.gpu_indices) in (0, node.gpus_total):
+        return True  # none is told, or there is nothing to tell apart
+    ids = {job.job_id: -(-job.gpus // max(1, job.node_count or 1)) if job.gpus else None for job in held}
+    jobs: dict[int, set[int]] = {}
+    for place, sample in enumerate(reading.gpus):
+        of = {p.job_id for p in reading.processes if p.gpu == sample.gpu.key and p.exists is not False}
+        found = {job_id for job_id in of if job_id in ids}
+        if found or in_use(sample):
+            jobs[_place(sample, place)] = found
+    if all(place in node.gpu_indices for place, found in jobs.items() if found):
+        return True
+    counts = Counter(job_id for found in jobs.values() for job_id in found)
+    too_many = any(ids[job_id] is not None and count > (ids[job_id] or 0) for job_id, count in counts.items())
+    return too_many or any(len(found) > 1 for found in jobs.values()) or len(jobs) > len(node.gpu_indices)
+
+
+def in_use(sample: GpuSample) -> bool:
+    """Whether it works or holds memory, as far as it is known."""
+    return (known(sample.util_pct) or 0) > BUSY_PCT or (known(sample.mem_used_mib) or 0) > HELD_MIB
+
+
+def _place(sample: GpuSample, slot: int) -> int:
+    """Where it stands by the minor number of /dev/nvidiaN, which is the order of gres.conf in most places."""
+    place = sample.gpu.minor if sample.gpu.minor is not None else sample.gpu.index
+    return slot if place is None else place
 
 
 def _sliced(samples: Iterable[GpuSample]) -> bool:
@@ -151,9 +206,7 @@ def _since_boot(events: tuple[KernelEvent, ...], boot_id: str) -> tuple[KernelEv
 def _allocated(node: Node, sample: GpuSample, slot: int) -> bool | None:
     if node.gpu_indices is None:
         return True if node.gpus_total and node.gpus_used == node.gpus_total else None
-    # Slurm's index is the place in gres.conf, normally the minor number of /dev/nvidiaN.
-    place = sample.gpu.minor if sample.gpu.minor is not None else sample.gpu.index
-    return (slot if place is None else place) in node.gpu_indices
+    return _place(sample, slot) in node.gpu_indices
 
 
 def _job(held: tuple[Job, ...], processes: tuple[GpuProcess, ...], allocated: bool | None) -> Job | None:

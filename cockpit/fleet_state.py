@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cockpit.config import Rules
 from cockpit.fleet import GpuRow, watch_freshness
-from cockpit.models import Freshness, Node
+from cockpit.formats.hostlist import brief, fold
+from cockpit.models import Freshness, Health, Node, Problem
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import FleetReading, NodeWatch
 from cockpit.words import span
@@ -46,6 +47,30 @@ class Fleet:
     def our_wall(self, steady: float | None) -> float | None:
         """A moment of the steady clock on the wall clock."""
         return None if steady is None or self.now is None else self.now - (self.steady - steady)
+
+
+def of_several(
+    key: str,
+    health: Health,
+    watches: Sequence[NodeWatch],
+    title: str,
+    step: str,
+    fleet: Fleet,
+    *,
+    evidence: str = "",
+    since: float | None = None,
+) -> Problem:
+    """One problem of one or more nodes; its age is told when none of them is heard live."""
+    ages = [fleet.as_of(watch) for watch in watches]
+    newest = max(watches, key=lambda watch: watch.seen_at or 0.0)
+    title += fleet.as_of(newest) if all(ages) else ""
+    return Problem(key, health, brief(watch.node for watch in watches), title, step,
+                   evidence or fold(watch.node for watch in watches), since, len(watches))  # fmt: skip
+
+
+def earliest(times: Iterable[float | None]) -> float | None:
+    """The first of the times that are known."""
+    return min((at for at in times if at is not None), default=None)
 
 
 @dataclass(slots=True)

@@ -47,6 +47,7 @@ class DriverState(str, Enum):
     OK = "ok"  # NVML answers
     SMI = "nvidia-smi"  # NVML cannot be used here, nvidia-smi answers
     NEURON = "neuron"  # AWS Trainium or Inferentia
+    SILENT = "silent"  # asked, and overdue by some seconds: no trouble yet, but nothing is known of now
     SLOW = "slow"  # asked, no answer yet, for longer than is normal
     HUNG = "hung"  # driver not answering: its reader was killed and may still be stuck
     CRASHED = "crashed"  # the driver's library ended the process that asked it
@@ -230,6 +231,7 @@ class NodeReading:
     driver: Driver = Driver(DriverState.UNKNOWN)
     gpus: tuple[GpuSample, ...] = ()
     pci_gpus: tuple[str, ...] = ()  # NVIDIA GPUs as the kernel sees them on the bus
+    hidden_gpus: tuple[int, ...] = ()  # N of each /dev/nvidiaN that the probe's login or cgroup may not open
     processes: tuple[GpuProcess, ...] = ()
     processes_at: float | None = None  # when they were last asked for; None: never
     mounts: tuple[MountReading, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from cockpit.fleet import GpuRow, gpu_freshness
+from cockpit.fleet import BUSY_PCT, HELD_MIB, GpuRow, gpu_freshness
 from cockpit.fleet_state import Fleet, Onsets
 from cockpit.formats.hostlist import fold
 from cockpit.gpu_models import DriverState, GpuProcess, GpuSample, NodeReading, known
@@ -17,13 +17,12 @@ from cockpit.models import Freshness, Health, Problem
 from cockpit.node_problems import of_nodes
 from cockpit.sources.gpus import NodeWatch
 
-LEFTOVER_MIB = 1024.0
-BUSY_WITHOUT_JOB_PCT = 10.0
 WITHOUT_JOB_FOR_S = 30.0  # Slurm and the probes are asked at their own pace, and jobs begin and end in between
 PROCESSES_S = 60.0
 LASTING_S = 60.0
 COOLER_C = 3.0
 
+_READABLE = (DriverState.OK, DriverState.SILENT, DriverState.SMI)
 _RANK = {health: rank for rank, health in enumerate(Health)}
 _Pick = Callable[[GpuRow, NodeReading], bool]
 
@@ -131,11 +130,11 @@ def _slots(rows: Sequence[GpuRow]) -> str:
 
 
 def _works(row: GpuRow) -> bool:
-    return row.sample is not None and (known(row.sample.util_pct) or 0) > BUSY_WITHOUT_JOB_PCT
+    return row.sample is not None and (known(row.sample.util_pct) or 0) > BUSY_PCT
 
 
 def _holds(row: GpuRow) -> bool:
-    return row.sample is not None and (known(row.sample.mem_used_mib) or 0) > LEFTOVER_MIB
+    return row.sample is not None and (known(row.sample.mem_used_mib) or 0) > HELD_MIB
 
 
 def _alive(row: GpuRow) -> list[GpuProcess]:
@@ -198,8 +197,10 @@ def _count(name: str, watch: NodeWatch, fleet: Fleet) -> Iterator[Problem]:
     """Fewer GPUs than Slurm was promised; of a GPU that is cut up, each MIG instance is one."""
     node, reading = fleet.nodes.get(name), watch.reading
     promised = node.gpus_total if node else None
-    if not promised or reading is None or reading.driver.state not in (DriverState.OK, DriverState.SMI):
+    if not promised or reading is None or reading.driver.state not in _READABLE:
         return
+    if reading.hidden_gpus:
+        return  # the driver lists to this login only what it may open
     sizes = [_instances(sample) for sample in reading.gpus]
     if any(size is None for size in sizes) or sum(size or 0 for size in sizes) >= promised:
         return  # each lost GPU is told by itself

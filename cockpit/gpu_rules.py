@@ -10,6 +10,7 @@ from cockpit.catalog.severity import Severity
 from cockpit.catalog.xids import xid
 from cockpit.config import Rules
 from cockpit.formats.kernel_log import KernelEvent, health_of
+from cockpit.formats.probe_slots import HIDDEN
 from cockpit.gpu_models import GpuSample, Lack, Missing, Value, known
 from cockpit.models import Health
 
@@ -68,6 +69,10 @@ def _lost(sample: GpuSample) -> Iterator[Finding]:
 def _not_readable(lost: Missing) -> Finding:
     """It may work as ever: what is refused says nothing about the GPU, a failure only that somebody must look."""
     told = lost.kind in (Lack.DENIED, Lack.UNSUPPORTED, Lack.NOT_READ)
+    if lost == HIDDEN:
+        # Such a login sees the GPUs of one job only; the others may be as well as ever.
+        step = "its cgroup or its rights keep the GPU from it: watch with a login that pam_slurm_adopt leaves alone"
+        return Finding("hidden", Health.UNKNOWN, HIDDEN.why, step)
     step = "run nvidia-smi on the node as the user of the probe"
     title = f"not readable: {lost.why or lost.kind.value}"
     return Finding("not_readable", Health.UNKNOWN if told else Health.WARN, title, step)

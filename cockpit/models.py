@@ -266,8 +266,20 @@ class PartitionConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """Somebody knows of a problem: a note in their words, who, and when."""
+
+    note: str
+    who: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong, with the next step. `key` is stable, so that a problem keeps its age."""
+    """Something wrong, with the next step. `key` is stable, so that a problem keeps its age.
+
+    `acknowledged`: somebody knows of it, so it stays out of the way.
+    """
 
     key: str
     health: Health
@@ -277,3 +289,4 @@ class Problem:
     evidence: str = ""
     since: float | None = None
     count: int = 1
+    acknowledged: Acknowledgement | None = None

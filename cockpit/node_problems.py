@@ -1,16 +1,15 @@
-"""What is wrong with the machines under the GPUs: drivers, file systems, probes, what the kernel complains about."""
+"""What is wrong with the machines under the GPUs: drivers, file systems, stuck processes, probes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 
-from cockpit.catalog.xids import sxid
 from cockpit.fleet import watch_freshness
-from cockpit.fleet_state import Fleet
+from cockpit.fleet_state import Fleet, earliest, of_several
 from cockpit.formats.hostlist import brief, fold
-from cockpit.formats.kernel_log import KernelEvent, KernelKind, health_of
 from cockpit.gpu_models import DriverState, MountReading
+from cockpit.kernel_problems import of_kernels
 from cockpit.models import FaultKind, Freshness, Health, Problem
 from cockpit.sources.gpus import NodeWatch
 from cockpit.words import span
@@ -18,7 +17,6 @@ from cockpit.words import span
 FULL_PCT = 90.0
 FULL_INODES_PCT = 95.0
 STUCK_S = 300.0
-RECENT_S = 1800.0  # a kill or a blocked task is news for that long, and history after it
 
 _DRIVER_BAD = {
     DriverState.HUNG: (Health.CRITICAL, "driver not answering", "look for Xid 119/120 and D-state processes; reboot"),
@@ -27,20 +25,13 @@ _DRIVER_BAD = {
     DriverState.SLOW: (Health.WARN, "the driver answers slowly", "watch it; a driver that grows slow often hangs next"),
 }
 
-_KERNEL = {
-    KernelKind.OOM: ("the kernel killed for want of memory", "the job asked for too little memory, or leaks it"),
-    KernelKind.HUNG_TASK: ("tasks blocked in the kernel", "see what they wait for: a file system or a driver; reboot"),
-    KernelKind.LOCKUP: ("a CPU locked up", "drain the node, read its kernel log, reboot it"),
-}
-
 
 def of_nodes(fleet: Fleet) -> Iterator[Problem]:
     """Every problem of drivers, file systems, kernels and probes, in no order."""
     yield from _drivers(fleet)
     yield from _mounts(fleet)
     yield from _stuck(fleet)
-    yield from _kernel(fleet)
-    yield from _switches(fleet)
+    yield from of_kernels(fleet)
     yield from _probes(fleet)
 
 
@@ -75,20 +66,20 @@ def _mounts(fleet: Fleet) -> Iterator[Problem]:
         title = f"{path} answers with an error: {errors[0][1]}"
         step = "unmount and mount it again, or reboot the node; jobs there fail at their first access"
         watches = [watch for watch, _ in errors]
-        yield _of_several(f"mount:error:{path}", Health.CRITICAL, watches, title, step, fleet)
+        yield of_several(f"mount:error:{path}", Health.CRITICAL, watches, title, step, fleet)
     for (path, where), cases in full.items():
         step = "free space now: jobs die of a full file system at their next checkpoint"
         watches = [watch for watch, _ in cases]
-        yield _of_several(f"mount:full:{path}:{where}", Health.WARN, watches, f"{path} is {cases[0][1]}", step, fleet)
+        yield of_several(f"mount:full:{path}:{where}", Health.WARN, watches, f"{path} is {cases[0][1]}", step, fleet)
 
 
 def _hung(hung: dict[str, list[tuple[NodeWatch, MountReading]]], fleet: Fleet) -> Iterator[Problem]:
     for path, found in hung.items():
         title = f"{path} does not answer"
         step = "whatever touches it waits: check the file system, then the nodes' kernel logs"
-        since = _earliest(fleet.our_time(watch, mount.hung_since) for watch, mount in found)
+        since = earliest(fleet.our_time(watch, mount.hung_since) for watch, mount in found)
         watches = [watch for watch, _ in found]
-        yield _of_several(f"mount:hung:{path}", Health.CRITICAL, watches, title, step, fleet, since=since)
+        yield of_several(f"mount:hung:{path}", Health.CRITICAL, watches, title, step, fleet, since=since)
 
 
 def _refused(why: str) -> bool:
@@ -107,25 +98,6 @@ def _how_full(mount: MountReading) -> str:
     return ""
 
 
-def _of_several(
-    key: str,
-    health: Health,
-    watches: list[NodeWatch],
-    title: str,
-    step: str,
-    fleet: Fleet,
-    *,
-    evidence: str = "",
-    since: float | None = None,
-) -> Problem:
-    """One problem of one or more nodes; its age is told when none of them is heard live."""
-    ages = [fleet.as_of(watch) for watch in watches]
-    newest = max(watches, key=lambda watch: watch.seen_at or 0.0)
-    title += fleet.as_of(newest) if all(ages) else ""
-    return Problem(key, health, brief(watch.node for watch in watches), title, step,
-                   evidence or fold(watch.node for watch in watches), since, len(watches))  # fmt: skip
-
-
 def _stuck(fleet: Fleet) -> Iterator[Problem]:
     """Processes in uninterruptible sleep for minutes; all nodes that have some are one problem."""
     found: list[NodeWatch] = []
@@ -141,57 +113,8 @@ def _stuck(fleet: Fleet) -> Iterator[Problem]:
     if found:
         title = f"{len(words)} process{'es' if len(words) > 1 else ''} stuck in the kernel for over {span(STUCK_S)}"
         step = "no signal ends them: mend what they wait for (file system, driver), else reboot the node"
-        yield _of_several("stuck", Health.WARN, found, title, step, fleet,
-                          evidence="; ".join(words[:8]), since=_earliest(begins))  # fmt: skip
-
-
-def _kernel(fleet: Fleet) -> Iterator[Problem]:
-    """What the kernels told in the last half hour; the same kind on several nodes is one problem."""
-    told: dict[KernelKind, list[tuple[NodeWatch, KernelEvent]]] = defaultdict(list)
-    for watch, event in _events(fleet, lambda event: event.kind in _KERNEL):
-        if watch.reading and event.at is not None and watch.reading.taken_at - event.at <= RECENT_S:
-            told[event.kind].append((watch, event))
-    for kind, found in told.items():
-        words, step = _KERNEL[kind]
-        watches = list({watch.node: watch for watch, _ in found}.values())
-        names = sorted({event.name for _, event in found if event.name})
-        title = words + (f": {', '.join(names[:4])}" if names else "") + _times(len(found))
-        since = _earliest(fleet.our_time(watch, event.at) for watch, event in found)
-        health = max((health_of(event.severity) for _, event in found), key=list(Health).index)
-        evidence = "; ".join(f"{watch.node}: {event.text}" for watch, event in found[-4:])
-        yield _of_several(f"kernel:{kind.value}", health, watches, title, step, fleet, evidence=evidence, since=since)
-
-
-def _switches(fleet: Fleet) -> Iterator[Problem]:
-    """SXids, which are of an NVSwitch and so of every GPU of the node."""
-    alike: dict[tuple[str, int], list[tuple[NodeWatch, KernelEvent]]] = defaultdict(list)
-    for watch, event in _events(fleet, lambda event: event.kind is KernelKind.SXID and event.code is not None):
-        if health_of(event.severity) is not Health.OK:
-            alike[watch.node, event.code or 0].append((watch, event))
-    for (node, code), found in alike.items():
-        watch, worst = max(found, key=lambda pair: pair[1].severity.rank)
-        fact = sxid(code)
-        devices = ", ".join(sorted({event.device for _, event in found if event.device}))
-        title = f"SXid {code}{_times(len(found))}: {fact.title} · {devices}{fleet.as_of(watch)}"
-        since = _earliest(fleet.our_time(watch, event.at) for _, event in found)
-        yield Problem(f"sxid:{node}:{code}", health_of(worst.severity), node, title, fact.next_step, worst.text, since)
-
-
-def _events(fleet: Fleet, wanted: Callable[[KernelEvent], bool]) -> Iterator[tuple[NodeWatch, KernelEvent]]:
-    """Events of this boot; those of an earlier one are over."""
-    for watch in fleet.reading.nodes.values():
-        boot = watch.reading.boot_id if watch.reading else ""
-        for event in watch.events.events:
-            if wanted(event) and not event.clears and (not event.boot or not boot or event.boot == boot):
-                yield watch, event
-
-
-def _times(count: int) -> str:
-    return f" ×{count}" if count > 1 else ""
-
-
-def _earliest(times: Iterable[float | None]) -> float | None:
-    return min((at for at in times if at is not None), default=None)
+        yield of_several("stuck", Health.WARN, found, title, step, fleet,
+                          evidence="; ".join(words[:8]), since=earliest(begins))  # fmt: skip
 
 
 _FAULT_WORDS = {
@@ -231,6 +154,6 @@ def _probe_problem(kind: str, watches: list[NodeWatch], fleet: Fleet) -> Problem
         title=f"no fresh GPU readings: {words}",
         next_step=fault.next_step if fault else "",
         evidence="; ".join(f"{watch.node}: {watch.fault.why}" for watch in watches[:8] if watch.fault),
-        since=_earliest(fleet.our_wall(watch.since if watch.fault else watch.seen_at) for watch in watches),
+        since=earliest(fleet.our_wall(watch.since if watch.fault else watch.seen_at) for watch in watches),
         count=len(watches),
     )

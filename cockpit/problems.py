@@ -9,7 +9,7 @@ from dataclasses import replace
 from cockpit.formats.hostlist import brief, fold
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import reason_applies
-from cockpit.models import FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
+from cockpit.models import Fault, FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
@@ -35,6 +35,12 @@ def of_sources(store: Store) -> tuple[Problem, ...]:
         if state.error is not None:
             alike[state.error.kind, state.error.why, state.error.next_step].append(state)
     return ranked(_source_problem(states, store.clock.steady()) for states in alike.values())
+
+
+def of_acknowledged(fault: Fault) -> tuple[Problem, ...]:
+    """The list of acknowledged problems that cannot be read or written."""
+    title = f"{fault.what} fails: {fault.why}"
+    return (Problem("acknowledged:file", Health.WARN, "acknowledged problems", title, fault.next_step),)
 
 
 def ranked(problems: Iterable[Problem]) -> tuple[Problem, ...]:

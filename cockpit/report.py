@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from cockpit import joins
+from cockpit.acknowledged_file import Kept
 from cockpit.aws_models import AwsReading, Instance
 from cockpit.cluster import Cluster, View
 from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, watch_freshness
@@ -54,7 +55,7 @@ def _source(state: SourceState[Any], steady: float) -> dict[str, Any]:
 
 
 def status(cluster: Cluster) -> dict[str, Any]:
-    """Counts over the cluster and every problem."""
+    """Counts over the cluster and every problem, the open ones first."""
     view = cluster.view
     return envelope(cluster) | {
         "nodes": None
@@ -63,7 +64,7 @@ def status(cluster: Cluster) -> dict[str, Any]:
         "gpus": asdict(view.gpus),
         "jobs": None if view.queue is None else _job_counts(view),
         "fleet": fleet_record(view.aws),
-        "problems": [_problem(problem) for problem in cluster.problems()],
+        "problems": [problem_record(problem) for problem in cluster.problems()],
     }
 
 
@@ -123,8 +124,32 @@ def _job_counts(view: View) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
-    return asdict(problem) | {"health": problem.health.value, "since": iso(problem.since)}
+def problem_record(problem: Problem) -> dict[str, Any]:
+    """Everything about one problem, JSON-ready."""
+    told = problem.acknowledged
+    return asdict(problem) | {
+        "health": problem.health.value,
+        "since": iso(problem.since),
+        "acknowledged": None if told is None else {"note": told.note, "who": told.who, "at": iso(told.at)},
+    }
+
+
+def acknowledged(cluster: Cluster) -> dict[str, Any]:
+    """What is acknowledged on this cluster, by the file alone: nothing is asked of the cluster."""
+    return envelope(cluster) | {"acknowledged": [_kept(kept) for kept in cluster.acknowledged.book().values()]}
+
+
+def _kept(kept: Kept) -> dict[str, Any]:
+    told = kept.acknowledgement
+    return {
+        "key": kept.key,
+        "note": told.note,
+        "who": told.who,
+        "at": iso(told.at),
+        "health": kept.health.value,
+        "count": kept.count,
+        "gone_at": iso(kept.gone_at),
+    }
 
 
 def nodes(cluster: Cluster) -> dict[str, Any]:

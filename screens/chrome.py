@@ -15,7 +15,8 @@ from cockpit.models import Freshness, Health, Problem
 from cockpit.store import SourceState
 from cockpit.words import clock_time, plural, span
 from screens.content import styled
-from screens.keys import KEYS, shown_keys
+from screens.key_table import KEYS, Key
+from screens.keymap import DEFAULT, Keymap
 from screens.lines import Piece
 from themes import STATE_TOKENS, state_token
 from themes.glyphs import signs
@@ -136,20 +137,21 @@ def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list
     ]
 
 
-def key_pieces(width: int, *scopes: str) -> list[Piece]:
+def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT) -> list[Piece]:
     """The footer: the keys that matter in these scopes, as many as fit; help and quit always do."""
     told = [key for key in KEYS if not set(scopes).isdisjoint(key.footer)]
-    told.sort(key=lambda key: key.id in _LAST_KEYS)
-    pieces: list[tuple[Piece, Piece]] = [((f" {shown_keys(key.keys, most=1)} ", "accent"), key.title) for key in told]
-    last = [pair for pair, key in zip(pieces, told, strict=True) if key.id in _LAST_KEYS]
-    first = pieces[: len(pieces) - len(last)]
-    while first and _width(first) + _width(last) > width:
-        first.pop()
-    return [piece for pair in first + last for piece in pair]
+    while sum(map(cell_len, _texts(told, keymap))) > width:
+        may_go = [place for place, key in enumerate(told) if key.id not in _KEPT_KEYS]
+        if not may_go:
+            break
+        del told[max(may_go, key=lambda place: (told[place].drop, place))]
+    shown = _texts(told, keymap)
+    return [piece for key, title in zip(shown[::2], shown[1::2], strict=True) for piece in ((key, "accent"), title)]
 
 
-def _width(pairs: list[tuple[Piece, Piece]]) -> int:
-    return sum(cell_len(key[0]) + cell_len(str(title)) for key, title in pairs)
+def _texts(keys: Sequence[Key], keymap: Keymap) -> list[str]:
+    """For each key what to press and what it is called."""
+    return [text for key in keys for text in (f" {keymap.shown(key, most=1)} ", key.title)]
 
 
-_LAST_KEYS = ("app.help", "app.quit")  # what must never fall off the end of the line
+_KEPT_KEYS = ("app.help", "app.quit")  # what must never leave the line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.actions import SkipAction
@@ -10,22 +10,24 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
 from cockpit.cluster import Cluster
-from screens import chrome, grid_messages, heatmap_messages, outlet
-from screens.detail import CopyText, DetailView
+from screens import chrome, grid_messages, heatmap_messages
+from screens.detail import DetailView
 from screens.filter_bar import FilterBar
-from screens.gpus_pane import GpusPane, make_pane
-from screens.grid import Grid
-from screens.help import HelpScreen
+from screens.gpus_pane import GpusPane
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.overview import OverviewPane
 from screens.pane import TablePane
-from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
+from screens.text_messages import FollowLink
+from screens.text_view import TextView
 from screens.trail import Place, Trail
+from screens.verbs import Verbs, spec_of
+
+Pane = TablePane | GpusPane | OverviewPane
 
 CHROME_TICK_S = 1.0
 CLOCK_WIDTH = 16
@@ -38,16 +40,16 @@ class Changed(Message):
         return isinstance(message, Changed)
 
 
-class CockpitScreen(Screen[None]):
+class CockpitScreen(Verbs):
     """One cluster. It does no work while another cluster's screen is in front."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject")]
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
         self.cluster, self.clock = cluster, cluster.clock
         self._specs = {spec.id: spec for spec in pane_specs(cluster)}
-        self.trail = Trail(Place("pane-nodes"))
+        self.trail = Trail(Place("pane-overview"))
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -55,11 +57,17 @@ class CockpitScreen(Screen[None]):
             yield chrome.ClockLine(self.clock, id="clock")
         yield chrome.Line(id="sources")
         yield chrome.Line(id="trouble")
-        with ContentSwitcher(initial="pane-nodes", id="panes"):
-            yield make_pane(self._specs["nodes"])
+        with ContentSwitcher(initial=self.trail.here.view, id="panes"):
+            yield self._make_pane(self.trail.here.view)
             yield DetailView(self.cluster)
         yield FilterBar()
         yield chrome.Line(id="keys")
+
+    def _make_pane(self, view: str) -> Pane:
+        name = view.removeprefix("pane-")
+        if name == "overview":
+            return OverviewPane(self.cluster)
+        return GpusPane(self._specs[name]) if name == "gpus" else TablePane(self._specs[name])
 
     def on_mount(self) -> None:
         """Say what is known before anything is read, and start reading once that is painted."""
@@ -79,10 +87,10 @@ class CockpitScreen(Screen[None]):
     # What is in front.
 
     @property
-    def front(self) -> TablePane | GpusPane:
+    def front(self) -> Pane:
         """The pane in front, or the one that the way to what is in front began at."""
         found = self.query_one(f"#{self.trail.pane.view}")
-        assert isinstance(found, TablePane | GpusPane)
+        assert isinstance(found, TablePane | GpusPane | OverviewPane)
         return found
 
     @property
@@ -95,10 +103,21 @@ class CockpitScreen(Screen[None]):
         """True while the details of something are in front."""
         return self.trail.here.view == "detail"
 
+    def subject(self) -> Subject | None:
+        """What the cursor is on, or what is shown in full."""
+        if self.in_detail:
+            return self.query_one(DetailView).subject or self.trail.here.subject
+        return self.front.subject
+
+    def text_view(self) -> TextView | None:
+        """The text in front, None where a pane is."""
+        return self.query_one(DetailView) if self.in_detail else None
+
     @property
     def is_shown(self) -> bool:
         """False while another cluster is in front; a dialog over this screen does not hide it."""
-        return self.is_running and self in self.app.screen_stack
+        stack = self.app.screen_stack if self.is_running else []
+        return next((screen for screen in reversed(stack) if isinstance(screen, CockpitScreen)), None) is self
 
     def on_changed(self) -> None:
         """Show what is new where somebody looks; hidden panes do no work."""
@@ -109,6 +128,10 @@ class CockpitScreen(Screen[None]):
             self.query_one(DetailView).show_view()
         else:
             self.front.show_view(self.cluster)
+
+    def on_screen_resume(self) -> None:
+        """Catch up with what was not drawn meanwhile."""
+        self.on_changed()
 
     def refresh_chrome(self) -> None:
         """Everything that tells an age: it ticks even when nothing arrives."""
@@ -125,10 +148,10 @@ class CockpitScreen(Screen[None]):
         width = self.size.width
         self.query_one("#header", chrome.Line).say(chrome.header_pieces(self.cluster, width - CLOCK_WIDTH))
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self.app))
-        trouble = self.query_one("#trouble", chrome.Line)
-        trouble.say(chrome.trouble_pieces(problems, self.clock.now(), self.app))
-        trouble.display = bool(problems)
-        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *self.scopes()))
+        trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
+        trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app))
+        trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *self.scopes(), keymap=self.keymap))
 
     def scopes(self) -> tuple[str, ...]:
         """Where the keys work now, besides everywhere; the last line shows them."""
@@ -136,20 +159,21 @@ class CockpitScreen(Screen[None]):
             return ("filter",)
         if self.in_detail:
             return ("text",)
-        return ("grid", "gpus") if isinstance(self.front, GpusPane) else ("grid",)
+        return self.front.scopes
 
     # The way.
 
     async def action_pane(self, name: str) -> None:
         """Bring a pane to the front; it is built on the first visit."""
-        self.trail.begin(Place(f"pane-{name}"))
-        await self._arrive()
+        place, switcher = Place(f"pane-{name}"), self.query_one("#panes", ContentSwitcher)
+        if not switcher.query(f"#{place.view}"):
+            await switcher.add_content(self._make_pane(place.view))
+        self.trail.begin(place)  # not before it is there: what ticks meanwhile looks for it
+        self._arrive()
 
-    async def _arrive(self) -> None:
+    def _arrive(self) -> None:
         """Show where the trail has led."""
         place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
-        if not switcher.query(f"#{place.view}"):
-            await switcher.add_content(make_pane(self._specs[place.view.removeprefix("pane-")]))
         if place.subject is not None:
             self.query_one(DetailView).open(place.subject)
         switcher.current = place.view
@@ -160,27 +184,32 @@ class CockpitScreen(Screen[None]):
             self.set_focus(self.pane)
         self.refresh_chrome()
 
-    async def go(self, subject: Subject) -> None:
+    async def go(self, subject: Subject, view: str = "detail") -> None:
         """Open the details of something."""
-        self.trail.go(Place("detail", subject))
-        await self._arrive()
+        self.trail.go(Place(view, subject))
+        self._arrive()
 
     async def action_back(self) -> None:
         """One step back on the way, or out of the zoom."""
         if self.trail.back():
-            await self._arrive()
+            self._arrive()
         else:
             self.remove_class("zoomed")
 
     @on(grid_messages.Opened)
     async def open_row(self, event: grid_messages.Opened) -> None:
         """Show everything known about the row."""
-        await self.go(Subject(spec_of(event.grid).kind, event.key))
+        await self.go(Subject(spec_of(event).kind, event.key))
 
     @on(heatmap_messages.Opened)
     async def open_cell(self, event: heatmap_messages.Opened) -> None:
         """Show everything known about a GPU of the heatmap."""
         await self.go(Subject("gpu", f"{event.row_key}/{event.column}"))
+
+    @on(FollowLink)
+    async def follow(self, event: FollowLink) -> None:
+        """Show everything known about what a link leads to."""
+        await self.go(event.subject)
 
     async def action_problems(self) -> None:
         """Every problem in full."""
@@ -190,7 +219,7 @@ class CockpitScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Type a filter for the table in front."""
-        if self.in_detail:
+        if self.text_view() is not None:
             raise SkipAction
         self.query_one(FilterBar).open(self.pane)
         self.refresh_chrome()
@@ -212,32 +241,7 @@ class CockpitScreen(Screen[None]):
             self.cluster.refresh()
         self.refresh_chrome()
 
-    def action_help(self) -> None:
-        """What every key does here."""
-        self.app.push_screen(HelpScreen())
-
     @on(grid_messages.ZoomRequested)
     def zoom(self) -> None:
         """The table over the whole screen, or back."""
         self.toggle_class("zoomed")
-
-    @on(grid_messages.CopyRequested)
-    def copy_rows(self, event: grid_messages.CopyRequested) -> None:
-        """Put the names of rows on the clipboard."""
-        outlet.copy(self.app, spec_of(event.grid).copied(event.keys))
-
-    @on(CopyText)
-    def copy_details(self, event: CopyText) -> None:
-        """Put a text on the clipboard."""
-        outlet.copy(self.app, event.text)
-
-    @on(grid_messages.ExportRequested)
-    def export_rows(self, event: grid_messages.ExportRequested) -> None:
-        """Write the lines shown to files of the user's own."""
-        outlet.export_rows(self.app, self.cluster.config.name, spec_of(event.grid), event.grid.visible_rows)
-
-
-def spec_of(grid: Grid[Any]) -> PaneSpec:
-    """The spec of the pane that sent a message: by now another one may be in front."""
-    assert isinstance(grid, TablePane)
-    return grid.spec

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from cockpit.cluster import Cluster
 from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
-from screens.content import styled
 from screens.detail_lines import job_lines, node_lines, pairs_lines, problem_lines
 from screens.gpu_detail import find_gpu, gpu_lines
-from screens.keys import bindings
 from screens.lines import Line, Subject, section
 from screens.pane import stale_words
-from screens.wrap import wrap
+from screens.text_view import TextView
 
 
 class RecordRead(Message):
@@ -35,18 +27,8 @@ class RecordRead(Message):
         self.subject, self.lines = subject, lines
 
 
-class CopyText(Message):
-    """Somebody wants this text on the clipboard."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
-class DetailView(VerticalScroll, can_focus=True):
+class DetailView(TextView):
     """Opened on one subject at a time; it follows the cluster while it is in front."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("text")
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(id="detail")
@@ -54,17 +36,14 @@ class DetailView(VerticalScroll, can_focus=True):
         self._subject = Subject("problem", "")
         self._record: Sequence[Line] = ()
         self._record_at: float | None = None
-        self._text = Content("")
-        self._copied = ""  # the same without line breaks of ours: a command must stay in one piece
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="detail-text")
+        self._opened = False  # something else is shown than the last time
 
     def open(self, subject: Subject) -> None:
         """Show everything known about something."""
         self._subject = subject
         self._record, self._record_at = (), None
-        self.scroll_home(animate=False)
+        self.clear_search()
+        self._opened = True
         self.read_record()
         self.show_view()
 
@@ -81,15 +60,11 @@ class DetailView(VerticalScroll, can_focus=True):
         kind, key = self._subject.kind, self._subject.key
         tell = {"node": self._node, "gpu": self._gpu, "job": self._job, "problem": self._problems}
         lines = tell[kind](key)
-        name = f" {kind} › {key.rstrip('_')} " if key else " problems "
+        name = f"{kind} › {key.rstrip('_')}" if key else "problems"
         stale = stale_words(self._cluster, QUEUE if kind == "job" else NODES)
-        self.border_title = styled([(name, "bright"), (f"· {stale} " if stale else "", "warning")])
-        told = [*lines, *self._record_title(), *self._record]
-        self._copied = "\n".join(styled(line).plain for line in told)
-        text = Content("\n").join(styled(line) for line in wrap(told, (self.size.width or 120) - 3))
-        if text != self._text:
-            self._text = text
-            self.query_one("#detail-text", Static).update(text)
+        title = [(name, "bright"), (f" · {stale}" if stale else "", "warning")]
+        opened, self._opened = self._opened, False
+        self.show([*lines, *self._record_title(), *self._record], title=title, keep=not opened)
 
     def _record_title(self) -> list[Line]:
         if not self._record:
@@ -133,16 +108,8 @@ class DetailView(VerticalScroll, can_focus=True):
         row = next((row for row in queue.rows if row.key == key), None) if queue else None
         return self._cluster.job_detail(row.lead).pairs if row else ()
 
-    def on_resize(self) -> None:
-        """Break the lines anew."""
-        self.show_view()
-
     def on_record_read(self, event: RecordRead) -> None:
         """Add the record, unless something else was opened meanwhile."""
         if event.subject == self._subject:
             self._record, self._record_at = event.lines, self._cluster.clock.steady()
             self.show_view()
-
-    def action_copy_text(self) -> None:
-        """Ask to copy everything that stands here."""
-        self.post_message(CopyText(self._copied))

@@ -83,3 +83,12 @@ class Drawn(Widget):
         super().notify_style_update()
         if self._lines:
             self.call_later(self.sync)
+
+
+def thumb(top: int, shown: int, count: int, height: int, at_end: bool = False) -> range:
+    """The lines of the screen that the thumb of a scroll bar covers, of `height`; none when all is shown."""
+    if shown >= count:
+        return range(0)
+    size = max(1, height * shown // count)
+    start = height - size if at_end else round(top * (height - size) / (count - shown))
+    return range(start, start + size)

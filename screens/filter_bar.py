@@ -1,8 +1,8 @@
-"""The line in which a filter is typed: one for the whole screen, working on whichever table asked for it."""
+"""The line in which a filter or a search is typed: one for the whole screen, working on whatever asked for it."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,9 +14,31 @@ from textual.widgets import Input, Static
 from cockpit.text import printable
 from screens.content import plain
 from screens.filters import FilterError
-from screens.grid import Grid
 
 DEBOUNCE_S = 0.08
+
+
+class Filtered(Protocol):
+    """What a FilterBar works on: a table that it filters, or a text that it searches."""
+
+    filter_replaces: bool  # the first letter typed replaces what was typed the last time
+
+    @property
+    def filter_text(self) -> str:
+        """What was typed the last time; empty for nothing."""
+
+    @property
+    def filter_hint(self) -> str:
+        """What may be typed, shown while nothing is."""
+
+    def set_filter(self, text: str) -> None:
+        """Work with what is typed. Raises FilterError when that cannot be meant."""
+
+    def filter_closed(self) -> None:
+        """Nobody types any longer."""
+
+    def focus(self) -> object:
+        """Take the keys back."""
 
 
 class FilterInput(Input):
@@ -41,9 +63,9 @@ class FilterInput(Input):
 
 
 class FilterBar(Horizontal):
-    """Opened by `open(grid)`; filters while one types.
+    """Opened by `open(target)`; works while one types.
 
-    Enter keeps the filter, escape clears it; both give the focus back to the table.
+    Enter keeps the filter, escape clears it; both give the focus back.
     """
 
     DEFAULT_CSS = """
@@ -60,7 +82,7 @@ class FilterBar(Horizontal):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
-        self._grid: Grid[Any] | None = None
+        self._target: Filtered | None = None
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -72,24 +94,26 @@ class FilterBar(Horizontal):
     @property
     def is_open(self) -> bool:
         """True while somebody types a filter."""
-        return self._grid is not None
+        return self._target is not None
 
-    def open(self, grid: Grid[Any]) -> None:
-        """Edit the filter of that table, starting from the one it has."""
-        self._grid = grid
+    def open(self, target: Filtered) -> None:
+        """Edit the filter of that table or the search of that text, starting from the last one."""
+        self._target = target
         line = self.query_one(FilterInput)
         with line.prevent(Input.Changed):
-            line.value = grid.filter_text
-        line.placeholder = f"words · field:value · !not · fields: {', '.join(grid.fields)}"
+            line.value = target.filter_text
+        line.placeholder = target.filter_hint
         line.cursor_position = len(line.value)
+        if target.filter_replaces:
+            line.select_all()
         self._note("")
         self.add_class("-open")
         self.screen.set_focus(line)  # at once: the next key of a burst belongs to the filter
 
     def cancel(self) -> None:
         """Clear the filter and close."""
-        if self._grid is not None:
-            self._grid.set_filter("")
+        if self._target is not None:
+            self._target.set_filter("")
         self._close()
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -115,10 +139,10 @@ class FilterBar(Horizontal):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-        if self._grid is None:
+        if self._target is None:
             return True
         try:
-            self._grid.set_filter(self.query_one(FilterInput).value)
+            self._target.set_filter(self.query_one(FilterInput).value)
         except FilterError as error:
             self._note(str(error))
             return False
@@ -129,14 +153,16 @@ class FilterBar(Horizontal):
         self.query_one("#filter-note", Static).update(plain(error))
 
     def _close(self) -> None:
-        grid = self._grid
+        target = self._target
         self._hide()
-        if grid is not None:
-            grid.focus()
+        if target is not None:
+            target.focus()
 
     def _hide(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-        self._grid = None
+        if self._target is not None:
+            self._target.filter_closed()
+        self._target = None
         self.remove_class("-open")

@@ -56,6 +56,12 @@ def compile_filter(text: str, fields: Mapping[str, Callable[[R], str]]) -> Calla
     return keep
 
 
+def field_filter(field: str, value: str) -> str:
+    """The filter for one value of a field, such as `user:maria`, whatever characters are in it."""
+    plain = value.replace('"', " ").strip()
+    return f"{field}:{plain}" if plain.replace("-", "").replace(".", "").isalnum() else f'{field}:"{plain}"'
+
+
 def parse_filter(text: str, fields: Mapping[str, object]) -> tuple[Term, ...]:
     """Read `text` into its terms, leaving half-typed ones out. Raises FilterError for an unknown field."""
     terms = (_read_term(marked, fields) for marked in _split(text))

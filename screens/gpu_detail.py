@@ -6,15 +6,18 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from cockpit.cluster import Cluster
-from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
+from cockpit.fleet import GpuRow, driver_silent, gpu_age_s, gpu_freshness
 from cockpit.gpu_models import GpuProcess, GpuSample, Missing, Value, known
 from cockpit.models import Freshness
+from cockpit.sources.gpu_history import SPAN_S, STEP_S
 from cockpit.words import MISSING, mib, moment, plural, span
-from screens.graph import sparkline
-from screens.lines import Line, fact, facts, section
+from screens.gpu_table import driver_words, silent_words
+from screens.graph import graph_lines, sparkline
+from screens.lines import LABEL_WIDTH, Line, fact, facts, section
+from screens.unread import unread_lines
 from themes import state_token
 
-GRAPH_WIDTH = 60
+GRAPH_WIDTH = 50  # with label and range it fits 80 columns: a graph must not be broken at a blank
 _READINGS: tuple[tuple[str, str, str], ...] = (
     ("utilisation", "util_pct", "{:.0f} %"),
     ("memory bus", "mem_util_pct", "{:.0f} %"),
@@ -32,11 +35,9 @@ _READINGS: tuple[tuple[str, str, str], ...] = (
     ("PCIe gen", "pcie_gen", "{:.0f}"),
     ("PCIe width", "pcie_width", "{:.0f}"),
 )
-_HISTORY = (
-    ("utilisation", "util_pct", 0.0, 100.0),
-    ("temperature", "temp_c", 20.0, 100.0),
-    ("power", "power_w", 0.0, None),
-)
+GRAPH_HEIGHT = 5  # the last line tells the time
+_UTILISATION = "util_pct"
+_SPARKS = (("temperature", "temp_c", 20.0, 100.0), ("power", "power_w", 0.0, None))
 
 _USE = {True: "allocated by Slurm", False: "free", None: "Slurm does not tell whether it is allocated"}
 
@@ -49,11 +50,14 @@ def gpu_lines(cluster: Cluster, row: GpuRow) -> list[Line]:
         lines += [[], fact("wrong", finding.title, state_token(finding.health))]
         lines += facts([("evidence", finding.evidence), ("next", finding.next_step)])
     lines += [[], section("who has it"), *_users(row)]
+    unread = unread_lines(row.watch.reading if row.watch else None)
     if row.sample is None:
-        return lines
+        return [*lines, *unread]
     lines += [[], section("the last ten minutes"), *_history(cluster, row)]
-    lines += [*_peers(cluster, row), [], section("readings"), *_readings(row.sample)]
-    return [*lines, [], section("what it is"), *_identity(row.sample), *_events(cluster, row)]
+    live = gpu_freshness(row, steady) in (Freshness.LIVE, Freshness.NEVER)
+    readings = "readings" if live else f"readings of {span(gpu_age_s(row, steady))} ago"
+    lines += [*_peers(cluster, row), [], section(readings), *_readings(row.sample)]
+    return [*lines, [], section("what it is"), *_identity(row.sample), *_events(cluster, row), *unread]
 
 
 def _state(row: GpuRow, steady: float) -> str:
@@ -69,7 +73,9 @@ def _state(row: GpuRow, steady: float) -> str:
         return f"{wrong or unread} · {_USE[row.allocated]}{why}"
     freshness = gpu_freshness(row, steady)
     age = "" if freshness is Freshness.LIVE else f"{freshness.value}, read {span(gpu_age_s(row, steady))} ago · "
-    return f"{age}{wrong or 'well'} · {_USE[row.allocated]}{why}"
+    driver = silent_words(row, steady) if driver_silent(row) else driver_words(row)
+    said = " · ".join(part for part in (driver, wrong) if part)
+    return f"{age}{said or 'well'} · {_USE[row.allocated]}{why}"
 
 
 def _users(row: GpuRow) -> list[Line]:
@@ -96,26 +102,51 @@ def _process(process: GpuProcess) -> Line:
 
 
 def _history(cluster: Cluster, row: GpuRow) -> list[Line]:
+    """Its use as a graph with scale and time, and below it, over the same time, temperature and power."""
     assert row.sample is not None
-    lines: list[Line] = []
-    for label, metric, low, high in _HISTORY:
-        series = cluster.streams.history.series(row.node, row.sample.gpu.key, metric)
-        values = [value for _, value in series]
-        numbers = [value for value in values if value is not None]
-        if not numbers:
-            lines.append(fact(label, "nothing yet", "dim"))
-            continue
-        top = high if high is not None else max(max(numbers), known(row.sample.power_limit_w) or 0.0)
-        graph = sparkline(values, GRAPH_WIDTH, low, top)
-        lines.append([*fact(label, graph), (f"  {min(numbers):.0f}–{max(numbers):.0f}", "dim")])
-    return lines
+    past = {metric: _even(cluster, row, metric) for metric in (_UTILISATION, *(metric for _, metric, _, _ in _SPARKS))}
+    use = past[_UTILISATION]
+    lines: list[Line] = [fact("utilisation", "" if _known(use) else "nothing yet", "dim")]
+    if _known(use):
+        left = " " * (LABEL_WIDTH + 2 - len("100% ┤"))
+        graph = graph_lines(use, GRAPH_WIDTH + len("100% ┤"), GRAPH_HEIGHT, span_s=SPAN_S, low=0, high=100, unit="%")
+        lines = [[left, *line] for line in graph]
+        lines[0] = [(f"{'  util':<{len(left)}}", "dim"), *graph[0]]
+    return lines + [_spark(row.sample, label, past[metric], low, high) for label, metric, low, high in _SPARKS]
+
+
+def _spark(sample: GpuSample, label: str, values: Sequence[float | None], low: float, high: float | None) -> Line:
+    numbers = _known(values)
+    if not numbers:
+        return fact(label, "nothing yet", "dim")
+    top = high if high is not None else max(max(numbers), known(sample.power_limit_w) or 0.0)
+    return [*fact(label, sparkline(values, GRAPH_WIDTH, low, top)), (f"  {min(numbers):.0f}–{max(numbers):.0f}", "dim")]
+
+
+def _even(cluster: Cluster, row: GpuRow, metric: str) -> list[float | None]:
+    """The ten minutes up to now in equal steps, the mean of each; None where nothing was read in it."""
+    reading = row.watch.reading if row.watch else None
+    if reading is None or row.sample is None:
+        return []
+    steps = min(GRAPH_WIDTH, int(SPAN_S / max(1.0, 1.5 * max(reading.interval_s or 0.0, STEP_S))))
+    found: list[list[float]] = [[] for _ in range(steps)]
+    for at, value in cluster.streams.history.series(row.node, row.sample.gpu.key, metric):
+        ago_s = reading.taken_at - at
+        if value is not None and 0 <= ago_s < SPAN_S:
+            found[steps - 1 - int(ago_s * steps / SPAN_S)].append(value)
+    return [sum(values) / len(values) if values else None for values in found]
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
 def _peers(cluster: Cluster, row: GpuRow) -> list[Line]:
     """The other GPUs of the job: where this one stands among them."""
-    if row.job is None:
-        return []
-    peers = peers_of(row, cluster.view.gpu_rows, cluster.clock.steady())
+    steady = cluster.clock.steady()
+    if row.job is None or gpu_freshness(row, steady) is not Freshness.LIVE:
+        return []  # its own numbers are of another time than theirs
+    peers = peers_of(row, cluster.view.gpu_rows, steady)
     if not peers:
         return []
     lines: list[Line] = [[], section(f"against its {plural(len(peers), 'peer')} of job {row.job.label}")]

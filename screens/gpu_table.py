@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, worst_first
+from cockpit.fleet import GpuRow, driver_silent, driver_silent_s, gpu_age_s, gpu_freshness, worst_first
 from cockpit.gpu_models import DriverState, GpuSample, Missing, Value, known
 from cockpit.models import Freshness, Health
 from cockpit.words import MISSING, span
@@ -61,7 +61,7 @@ class GpuTable:
         }
 
     def _old(self, row: GpuRow) -> bool:
-        return gpu_freshness(row, self.steady()) is not Freshness.LIVE
+        return driver_silent(row) or gpu_freshness(row, self.steady()) is not Freshness.LIVE
 
     def _state(self, row: GpuRow) -> Cell:
         watch = row.watch
@@ -70,16 +70,19 @@ class GpuTable:
         if watch.seen_at is None:
             return (f"not read: {watch.fault.why}" if watch.fault else "connecting …"), STATE_TOKENS[Health.UNKNOWN]
         if row.sample is None:
-            return _driver(row) or "the driver does not show it", STATE_TOKENS[Health.UNKNOWN]
+            return driver_words(row) or "the driver does not show it", STATE_TOKENS[Health.UNKNOWN]
         words = " · ".join(finding.title for finding in row.findings)
         if row.sample.taken_at is None:
-            return words or _driver(row) or "not read yet", STATE_TOKENS[row.health]
-        if self._old(row):
+            return words or driver_words(row) or "not read yet", STATE_TOKENS[row.health]
+        if gpu_freshness(row, self.steady()) is not Freshness.LIVE:
             age = f"{gpu_freshness(row, self.steady()).value} {span(gpu_age_s(row, self.steady()))}"
-            return f"{age} {_driver(row)} {words}".strip(), "stale"
-        if not words and _driver(row):
-            return _driver(row), STATE_TOKENS[Health.UNKNOWN]
-        return (words, STATE_TOKENS[row.health]) if words else ("in use" if row.allocated else "free", "")
+            return " ".join(part for part in (age, driver_words(row), words) if part), "stale"
+        if driver_silent(row):
+            told = (silent_words(row, self.steady()), words)
+            return " · ".join(part for part in told if part), STATE_TOKENS[row.health]
+        if not words and driver_words(row):
+            return driver_words(row), STATE_TOKENS[Health.UNKNOWN]
+        return (words, STATE_TOKENS[row.health]) if words else (_use(row), "")
 
     def _value(self, name: str, form: str) -> Callable[[GpuRow], Cell]:
         def cell(row: GpuRow) -> Cell:
@@ -110,13 +113,24 @@ class GpuTable:
         return f"gen{shown(row.sample.pcie_gen, '{:.0f}')} x{shown(row.sample.pcie_width, '{:.0f}')}"
 
 
-def _driver(row: GpuRow) -> str:
+def _use(row: GpuRow) -> str:
+    if row.allocated is None:  # Slurm does not tell by index
+        return "in use" if row.job or row.processes else "use not known"
+    return "in use" if row.allocated else "free"
+
+
+def driver_words(row: GpuRow) -> str:
     """What is wrong with the driver; empty while it answers."""
     reading = row.watch.reading if row.watch else None
     if reading is None or reading.driver.state in _ANSWERS:
         return ""
     why = f": {reading.driver.why}" if reading.driver.why else ""
     return f"driver {reading.driver.state.value}{why}"
+
+
+def silent_words(row: GpuRow, steady: float) -> str:
+    """`driver silent 4s`."""
+    return f"driver silent {span(driver_silent_s(row, steady))}"
 
 
 def shown(value: Value | None, form: str) -> str:

@@ -18,6 +18,7 @@ from cockpit.models import Freshness, Health
 from cockpit.words import MISSING
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.keys import bindings
+from screens.lines import Subject
 from screens.pane import TablePane, stale_words
 from screens.pane_spec import PaneSpec
 
@@ -103,6 +104,7 @@ def _cell(row: GpuRow, metric: Metric, current: bool) -> HeatCell:
 class GpusPane(Vertical):
     """Both widgets follow the same view; tab goes from one to the other."""
 
+    scopes = ("grid", "gpus")
     BINDINGS: ClassVar[list[BindingType]] = bindings("gpus")
     DEFAULT_CSS = """
     GpusPane.-no-heat > Heatmap { display: none; }
@@ -118,6 +120,12 @@ class GpusPane(Vertical):
     def compose(self) -> ComposeResult:
         yield Heatmap("fleet", "no GPU is read yet", id="heat", noun="GPU")
         yield self.table
+
+    @property
+    def subject(self) -> Subject | None:
+        """The GPU that the cursor is on, in the heatmap or in the table."""
+        heat = self.query_one(Heatmap)
+        return gpu_under(heat) if heat.has_focus else self.table.subject
 
     def show_view(self, cluster: Cluster) -> None:
         """Show the cluster as it is known now."""
@@ -154,6 +162,6 @@ class GpusPane(Vertical):
         self.toggle_class("-no-heat")
 
 
-def make_pane(spec: PaneSpec) -> TablePane | GpusPane:
-    """The widget of a pane."""
-    return GpusPane(spec) if spec.id == "gpus" else TablePane(spec)
+def gpu_under(heat: Heatmap) -> Subject | None:
+    """The GPU under the cursor of a heatmap of nodes."""
+    return None if heat.cursor_cell is None else Subject("gpu", f"{heat.cursor_key}/{heat.cursor_column}")

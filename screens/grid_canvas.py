@@ -10,6 +10,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from cockpit.models import Health
+from screens.drawn import thumb
 from screens.grid_layout import Layout, arrange
 from screens.grid_model import Column, Prepared, R, cell_text
 from screens.grid_paint import Palette, draw_header, draw_row, draw_title, draw_words, safe_cells
@@ -126,12 +127,12 @@ class Canvas(Generic[R]):
         if view is None:
             return []
         kept, self._drawn = self._drawn, {}
-        pending, bar = state.pending_range(), _ScrollBar(state, look[1].thumb)
+        pending, bar = state.pending_range(), thumb(state.top, state.height, state.count, state.height)
         lines = []
         for place in range(state.top, min(state.top + state.height, len(view))):
             key, row = view.key(place), view.row(place)
             mark = "mark" if key in state.marks else "dim" if place in pending else ""
-            how = _How(place == state.cursor, mark, bar.at(place - state.top))
+            how = _How(place == state.cursor, mark, look[1].thumb if place - state.top in bar else " ")
             before = kept.get(key)
             if before is not None and before[1] == how and (before[0] is row or before[0] == row):
                 strip = before[2]
@@ -165,22 +166,3 @@ class Canvas(Generic[R]):
             self.lay_out()
             return self.layout != before
         return False
-
-
-class _ScrollBar:
-    """Which lines of the screen the thumb of the scroll bar covers; none when all rows fit."""
-
-    __slots__ = ("_end", "_sign", "_start")
-
-    def __init__(self, state: GridState[R], sign: str) -> None:
-        count, height = state.count, state.height
-        self._sign = sign
-        self._start = self._end = 0
-        if count > height:
-            size = max(1, height * height // count)
-            self._start = round(state.top * (height - size) / (count - height))
-            self._end = self._start + size
-
-    def at(self, line: int) -> str:
-        """The sign on that line of the screen."""
-        return self._sign if self._start <= line < self._end else " "

@@ -106,6 +106,16 @@ class GridCore(Drawn, Generic[R]):
         """The filter as it was typed; empty for none."""
         return self._filter_text
 
+    filter_replaces = False
+
+    @property
+    def filter_hint(self) -> str:
+        """The language of the filter, for whoever types one."""
+        return f"words · field:value · !not · fields: {', '.join(self.fields)}"
+
+    def filter_closed(self) -> None:
+        """Nobody types a filter any longer."""
+
     @property
     def problems_only(self) -> bool:
         """True while only rows that are not OK are shown."""
@@ -115,11 +125,6 @@ class GridCore(Drawn, Generic[R]):
     def sort(self) -> tuple[str | None, bool]:
         """The id of the column sorted by (None: the order of arrival), and whether it is turned round."""
         return self._sort, self._descending
-
-    @property
-    def recipe(self) -> Recipe[R]:
-        """Filter and order as they are now; `recipe.prepare(rows)` may run on any thread."""
-        return self._recipe
 
     @property
     def busy(self) -> bool:
@@ -140,16 +145,6 @@ class GridCore(Drawn, Generic[R]):
             self._joined = joined
             self._recipe = self._new_recipe()
         self._submit(home=False)
-
-    def show_prepared(self, prepared: Prepared[R], *, stale: str | None = None) -> None:
-        """Show rows that `recipe.prepare` made on a thread; made again if the recipe has changed since."""
-        self._stale = stale
-        self._rows = prepared.rows
-        if prepared.recipe != self._recipe:
-            self._submit(home=False)
-            return
-        self._turn += 1
-        self._adopt(prepared, home=False)
 
     def tick(self) -> None:
         """Draw the rows on screen again where a column is `live`, as when the clock has moved on."""

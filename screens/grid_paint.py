@@ -167,7 +167,7 @@ def draw_title(left: Pieces, right: Pieces, width: int, styles: Mapping[str, Sty
     """Draw the title in a rule over the whole width; what stands at its right goes first."""
     line = LineWriter(styles)
     line.add(signs.rule + " ", 2, rule)
-    tail = [(text, cell_len(text), token) for text, token in right]
+    tail = [(*safe_cells(text), token) for text, token in right]
     tail_cells = sum(cells for _, cells, _ in tail) + 3 if tail else 0
     for text, token in left:
         text, cells = safe_cells(text)

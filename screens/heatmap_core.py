@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from screens import heatmap_messages as messages
-from screens.drawn import Drawn
+from screens.drawn import Drawn, thumb
 from screens.grid_paint import draw_title, draw_words, safe_cells
 from screens.heatmap_layout import HeatLayout, arrange
 from screens.heatmap_model import Groups, HeatCell, HeatRow, Tally, tally
@@ -206,12 +206,8 @@ class HeatmapCore(Drawn):
         return lines
 
     def _bar(self, line: int, look: HeatLook) -> str:
-        lines, height = self.state.lines, self.state.height
-        if lines <= height:
-            return " "
-        size = max(1, height * height // lines)
-        start = round(self.state.top * (height - size) / (lines - height))
-        return look.signs.thumb if start <= line < start + size else " "
+        state = self.state
+        return look.signs.thumb if line in thumb(state.top, state.height, state.lines, state.height) else " "
 
     def _description(self, look: HeatLook) -> Strip:
         state = self.state

@@ -58,6 +58,8 @@ def legend(metric: Metric, groups: Groups | None, signs: Signs, room: int) -> Pi
         [(f"{metric.name} ", "text"), *ramp],
         [(metric.name, "text")],
     ]
+    if metric.low and metric.low == metric.high:
+        wishes = [[(metric.name, "text")]] * 2  # one value only, such as "well": a ramp would promise more
     # The groups need the room more than the ends of the ramp do.
     for wish in wishes if groups is None else wishes[1:]:
         pieces = tuple((safe_cells(text)[0], token) for text, token in wish)

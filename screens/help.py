@@ -1,69 +1,48 @@
-"""What every key does, from the key table."""
+"""`?`: the keys that work where one is, and what the signs mean."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
-from cockpit.models import Health
-from screens.content import styled
-from screens.keys import KEYS, SCOPES, bindings, shown_keys
-from screens.lines import Line
-from screens.wrap import wrap
-from themes import STATE_TOKENS
+from screens.filter_bar import FilterBar
+from screens.help_lines import LEGENDS, help_lines
+from screens.keymap import DEFAULT, Keymap
+from screens.text_view import TextView
 from themes.glyphs import signs
-
-_LEGEND = (
-    ("filter", "words that must all occur · field:value · field:a,b any of them · !word or !field:value not"),
-    ("queue", "one line is a job, or a whole array: `R 4  PD 20` are its tasks by state"),
-    ("–", "not known; empty: there is none"),
-)
 
 
 class HelpScreen(ModalScreen[None]):
-    """Every key by scope, and what the signs mean; any of esc, q and ? closes it."""
+    """What help_lines says of these scopes; any of esc, q and ? closes it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark", "dismiss", "close"),
-        *bindings("text"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]
+
+    def __init__(
+        self,
+        scopes: Sequence[str] = ("grid", "gpus", "text"),
+        keymap: Keymap = DEFAULT,
+        disabled: Mapping[str, str] | None = None,
+        *,
+        fields: Iterable[str] = (),
+        legend: Iterable[tuple[str, str]] = (*LEGENDS["queue"], *LEGENDS["gpus"]),
+    ) -> None:
+        super().__init__()
+        self._scopes, self._keymap, self._disabled = scopes, keymap, disabled
+        self._fields, self._legend = fields, legend
 
     def compose(self) -> ComposeResult:
-        box = VerticalScroll(Static(id="help-text"), id="help")
-        box.border_title = styled([(" keys · esc closes ", "bright")])
-        yield box
+        yield TextView(title=[("keys", "bright"), (" · esc closes", "dim")], id="help")
+        yield FilterBar()
 
     def on_mount(self) -> None:
-        """Fill in; the width is known by now."""
-        width = min(self.app.size.width, 84) - 5
-        text = Content("\n").join(styled(line) for line in wrap(help_lines(self.app), width))
-        self.query_one("#help-text", Static).update(text)
-        self.query_one("#help").focus()
-
-
-def help_lines(app: object) -> list[Line]:
-    """One line a key, headed by where it works; then the legend."""
-    lines: list[Line] = []
-    for scope, title in SCOPES.items():
-        lines += [[(title, "bright")]]
-        lines += [[(f"  {shown_keys(key.keys, 3):<16} ", "accent"), key.help] for key in KEYS if key.scope == scope]
-        lines.append([])
-    lines.append([("Signs and words", "bright")])
-    states = signs(app).states
-    lines += [[(f"  {states[health]:<16} ", STATE_TOKENS[health]), _STATES[health]] for health in reversed(Health)]
-    return lines + [[(f"  {name:<16} ", "accent"), text] for name, text in _LEGEND]
-
-
-_STATES = {
-    Health.OK: "live, well",
-    Health.UNKNOWN: "not known, or never read",
-    Health.DRAINED: "taken out by a person",
-    Health.WARN: "look at it",
-    Health.CRITICAL: "broken: something is harmed now",
-}
+        """Fill in."""
+        text, chars = self.query_one(TextView), signs(self.app)
+        told = help_lines(
+            self._scopes, self._keymap, self._disabled, fields=self._fields, legend=self._legend, signs=chars
+        )
+        text.show(told)
+        text.focus()

@@ -13,11 +13,13 @@ from textual.app import App
 from textual.notifications import SeverityLevel
 
 from cockpit.config import state_dir
-from cockpit.export import export_table
+from cockpit.export import export_table, new_stem, private_dir, write_private
+from cockpit.sources.base import unexpected
 from cockpit.text import printable
 from cockpit.words import plural
 from screens.grid_model import cell_text
 from screens.pane_spec import PaneSpec
+from screens.screenshot import take
 
 CLIPBOARD_MAX = 50_000  # terminals and tmux cut longer OSC 52 sequences
 TOAST_MAX = 300
@@ -41,25 +43,48 @@ def copy(app: App[Any], text: str) -> None:
 
 
 def export_rows(app: App[Any], cluster: str, spec: PaneSpec, rows: Sequence[Any]) -> None:
-    """Write the rows as CSV (cells as shown) and JSON (whole models), on a thread: there may be many."""
+    """Write the rows as CSV (cells as shown), JSON and JSONL (whole models), on a thread: there may be many."""
+    header = [column.title for column in spec.columns]
+    lines = (([cell_text(column.cell(row)) for column in spec.columns], spec.record(row)) for row in rows)
 
-    def write() -> None:
+    def write() -> str:
+        paths = export_table(state_dir() / "exports", f"{cluster}-{spec.id}", header, lines)
+        return " ".join(map(str, paths))
+
+    _write_and_tell(app, write, f"{plural(len(rows), 'line')} exported", "nothing exported")
+
+
+def screenshot(app: App[Any], name: str, *, redact: bool = False) -> None:
+    """Write the screen as SVG and as plain text; `redact` hides AWS account ids and public addresses in both."""
+    picture = take(app, redact=redact)
+
+    def write() -> str:
+        folder = private_dir(state_dir() / "screenshots")
+        stem = folder / new_stem(name)
+        write_private(stem.with_name(f"{stem.name}.svg"), picture.svg)
+        write_private(stem.with_name(f"{stem.name}.txt"), picture.text)
+        return f"{stem}.svg and .txt"
+
+    hidden = f"; {plural(picture.redacted, 'number')} hidden" if redact else ""
+    _write_and_tell(app, write, f"screen written{hidden}", "no screenshot")
+
+
+def _write_and_tell(app: App[Any], write: Callable[[], str], done: str, failed: str) -> None:
+    """Write files on a thread and tell where they are, or why they are not there."""
+
+    def work() -> None:
         try:
-            paths = export_table(
-                state_dir() / "exports",
-                f"{cluster}-{spec.id}",
-                [column.title for column in spec.columns],
-                [[cell_text(column.cell(row)) for column in spec.columns] for row in rows],
-                [spec.record(row) for row in rows],
-            )
+            words = write()
         except OSError as error:
             why = error.strerror or str(error)
-            app.call_from_thread(tell, app, f"nothing exported: {why}: {error.filename}", severity="error")
-            return
-        title = f"{plural(len(rows), 'line')} exported"
-        app.call_from_thread(tell, app, " ".join(map(str, paths)), title=title)
+            where = f": {error.filename}" if error.filename else ""
+            tell(app, f"{failed}: {why}{where}", severity="error")
+        except Exception as error:  # told where it was asked for, whatever it is
+            tell(app, f"{failed}: {unexpected('writing', error).line()}", severity="error")
+        else:
+            tell(app, words, title=done)
 
-    threading.Thread(target=write, daemon=True).start()
+    threading.Thread(target=work, daemon=True).start()
 
 
 def end_in_any_case(code: int, stop: Callable[[], None]) -> None:

@@ -10,11 +10,14 @@ from cockpit.models import Freshness
 from cockpit.sources.base import SourceKey
 from cockpit.words import span
 from screens.grid import Grid
+from screens.lines import Subject
 from screens.pane_spec import PaneSpec
 
 
 class TablePane(Grid[Any]):
     """The grid of a PaneSpec; it shows the view it was last given and tells the age of what it shows."""
+
+    scopes: tuple[str, ...] = ("grid",)  # of the key table; whoever holds this one may have more
 
     def __init__(self, spec: PaneSpec, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(
@@ -35,6 +38,11 @@ class TablePane(Grid[Any]):
     def table(self) -> TablePane:
         """The pane is its table; others hold one."""
         return self
+
+    @property
+    def subject(self) -> Subject | None:
+        """What the cursor is on."""
+        return None if self.cursor_key is None else Subject(self.spec.kind, self.cursor_key)
 
     def show_view(self, cluster: Cluster) -> None:
         """Show the cluster as it is known now; rows that are the very same objects cost nothing."""

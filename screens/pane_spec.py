@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,5 +27,7 @@ class PaneSpec:
     record: Callable[[Any], dict[str, Any]]  # the full model of a row, for exports
     copied: Callable[[Sequence[str]], str]  # what `y` puts on the clipboard for these keys
     empty: Callable[[View], str]  # what to say when there are no rows
+    nodes: Callable[[Any], Iterable[str]] = lambda row: ()  # the nodes behind a row
+    command: Callable[[Sequence[Any]], Sequence[str]] = lambda rows: ()  # Slurm's own way to show them, as argv
     joined: Callable[[View], object] = lambda view: None  # what cells look at besides their row
     sort: str | None = None

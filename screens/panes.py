@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from cockpit import report
 from cockpit.cluster import Cluster
 from cockpit.formats.hostlist import fold
@@ -32,6 +35,8 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             record=lambda node: report.node_record(node, cluster.view.jobs_of_node.get(node.name, ())),
             copied=fold,
             empty=lambda view: "Slurm names no nodes",
+            nodes=lambda node: (node.name,),
+            command=show_nodes,
             joined=lambda view: view.jobs_of_node,
             sort="state",
         ),
@@ -47,6 +52,8 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             record=lambda row: report.gpu_record(row, cluster.clock.steady()),
             copied=lambda keys: ",".join(keys),
             empty=lambda view: "no node that is up has a GPU",
+            nodes=lambda row: (row.node,),
+            command=lambda rows: show_nodes(rows, lambda row: row.node),
             sort="state",
         ),
         PaneSpec(
@@ -61,6 +68,13 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             record=report.queue_record,
             copied=lambda keys: ",".join(key.rstrip("_") for key in keys),
             empty=queue_table.empty_words,
+            nodes=queue_table.held_nodes,
+            command=queue_table.show_jobs,
             sort="state",
         ),
     )
+
+
+def show_nodes(rows: Sequence[Any], name: Callable[[Any], str] = lambda node: node.name) -> Sequence[str]:
+    """How Slurm itself shows these nodes."""
+    return ("scontrol", "show", "node", fold(map(name, rows)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,12 @@ from rich.cells import cell_len, set_cell_size
 
 from cockpit import joins
 from cockpit.cluster import Cluster
+from cockpit.models import Problem
 from cockpit.text import printable
-from cockpit.words import count, span
+from cockpit.words import count, moment, span
 from screens.grid_model import Column, cell_text
 from screens.panes import pane_specs
+from screens.unread import unread_words
 from themes.glyphs import WORDS
 
 
@@ -25,6 +28,8 @@ def lines(cluster: Cluster, command: str) -> list[str]:
     rows = spec.rows(cluster.view)
     if rows is None:
         return told
+    if command == "gpus":
+        told += [printable(words) for words in unread_words(cluster.view.fleet)]
     return (
         told + table([column for column in spec.columns if not column.wide], rows)
         if rows
@@ -65,10 +70,28 @@ def _status(cluster: Cluster) -> list[str]:
     ages = [f"{s.name} {s.freshness(steady).value} {span(s.age_s(steady))}" for s in cluster.store.states()]
     found.append(f"sources {', '.join(ages)}")
     now = cluster.clock.now()
-    for problem in cluster.problems():
-        age = f" for {span(now - problem.since)}" if problem.since else ""
-        found.append(printable(f"{WORDS[problem.health]:<7} {problem.subject}: {problem.title}{age}"))
-    return found
+    return found + [printable(_problem(problem, now)) for problem in cluster.problems()]
+
+
+def _problem(problem: Problem, now: float) -> str:
+    """One problem; its key, which `cockpit ack` wants, where that can be typed."""
+    age = f" for {span(now - problem.since)}" if problem.since else ""
+    line = f"{problem.subject}: {problem.title}{age}"
+    if told := problem.acknowledged:
+        return f"{'acked':<7} {line} · {told.who} {moment(told.at, now)}: {told.note}"
+    key = f"  [{problem.key}]" if re.fullmatch(r"[\w:.,/-]{1,32}", problem.key, re.ASCII) else ""
+    return f"{WORDS[problem.health]:<7} {line}{key}"
+
+
+def acknowledged_lines(cluster: Cluster) -> list[str]:
+    """What is acknowledged on this cluster, by whom, when and why."""
+    now, found = cluster.clock.now(), cluster.acknowledged.book().values()
+    told = [(kept, kept.acknowledgement) for kept in sorted(found, key=lambda kept: -kept.acknowledgement.at)]
+    lines = [
+        f"{kept.key} · {note.who} {moment(note.at, now)}: {note.note}" + ("" if kept.gone_at is None else " (gone)")
+        for kept, note in told
+    ]
+    return [printable(line) for line in lines] or ["nothing is acknowledged"]
 
 
 def _tally(counts: dict[str, int]) -> str:

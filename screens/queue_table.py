@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.cluster import View
@@ -108,10 +108,21 @@ def health(row: QueueRow) -> Health:
     return Health.OK
 
 
+def held_nodes(row: QueueRow) -> set[str]:
+    """The nodes that the row's jobs hold now."""
+    return {name for job in row.jobs if job.state in HOLDING for name in nodes_of(job.hostlist)}
+
+
 def node_count(row: QueueRow) -> int | None:
     """Nodes of the row: those held now, each once, or what the waiting job asks for."""
-    held = {name for job in row.jobs if job.state in HOLDING for name in nodes_of(job.hostlist)}
+    held = held_nodes(row)
     return len(held) if held else row.lead.node_count
+
+
+def show_jobs(rows: Sequence[QueueRow]) -> Sequence[str]:
+    """How Slurm itself shows these jobs; an array by its own id."""
+    ids = (str(row.lead.job_id) if "+" in row.key else row.key.rstrip("_") for row in rows)
+    return ("squeue", "-j", ",".join(ids))
 
 
 def gpu_count(row: QueueRow) -> int | None:

@@ -1,43 +1,62 @@
-"""Breaking styled lines at blanks, with what follows hanging under where the text began. Imports no Textual."""
+"""Where a line breaks when it is longer than the screen is wide. Imports no Textual."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
-from screens.lines import Line, Link, Piece
+from screens.lines import Line
+
+Span = tuple[int, int]  # where a row begins and ends in the text of its line
 
 _WORDS = re.compile(r"\s*\S+|\s+")
 _LABEL_MAX = 24
 
 
-def wrap(lines: Iterable[Line], width: int) -> list[Line]:
-    """Every line in at most `width` cells; a word that is longer stays whole on a line of its own."""
-    return [part for line in lines for part in _wrap(line, max(20, width))]
+def spans(text: str, width: int, indent: int = 0) -> list[Span]:
+    """Break the text at blanks; a word that is longer than a row is cut, so that nothing is hidden.
+
+    The first row has `width` cells, those that follow `indent` fewer. Blanks at a break belong to no row.
+    """
+    if cell_len(text) <= width:
+        return [(0, len(text))]
+    rows: list[Span] = []
+    start, room = 0, width
+    narrow = max(1, width - indent)
+    for found in _WORDS.finditer(text):
+        word = found[0]
+        cells = cell_len(word)
+        if cells > room and found.start() > start:
+            rows.append((start, found.start()))
+            start, room = found.end() - len(word.lstrip()), narrow
+            word = text[start : found.end()]
+            cells = cell_len(word)
+        if cells > room:
+            chunks = _chop(word, room, narrow)
+            for chunk in chunks[:-1]:
+                rows.append((start, start + len(chunk)))
+                start += len(chunk)
+            room, cells = narrow, cell_len(chunks[-1])
+        room -= cells
+    return [*rows, (start, len(text))]
 
 
-def _wrap(line: Line, width: int) -> list[Line]:
-    pieces = [(piece, "") if isinstance(piece, str) else piece for piece in line]
-    if sum(cell_len(piece[0]) for piece in pieces) <= width:
-        return [line]
-    indent = _indent(pieces[0][0])
-    done: list[Line] = []
-    row: list[Piece] = []
-    used = 0
-    for piece in pieces:
-        for word in _WORDS.findall(piece[0]):
-            if row and used + cell_len(word) > width:
-                done.append(row)
-                row, used, word = [" " * indent], indent, word.lstrip()
-            row.append(Link(word, piece.token, piece.subject) if isinstance(piece, Link) else (word, piece[1]))
-            used += cell_len(word)
-    return [*done, row]
+def _chop(word: str, room: int, narrow: int) -> list[str]:
+    """Pieces of a long word: the first has to fit the room left, the others a whole row."""
+    head = chop_cells(word, max(1, room))[0]
+    return [head, *chop_cells(word[len(head) :], max(2, narrow))]
 
 
-def _indent(first: str) -> int:
-    """Under the value where the line begins with a label, else under its first letter."""
+def hang(line: Line, width: int) -> int:
+    """How far rows after the first stand in: under the value where the line begins with a label, else under its
+    first letter."""
+    if not line:
+        return 0
+    piece = line[0]
+    first = piece if isinstance(piece, str) else piece[0]
     if first.endswith(" ") and first.strip() and cell_len(first) <= _LABEL_MAX:
-        return cell_len(first)
-    return len(first) - len(first.lstrip())
+        indent = cell_len(first)
+    else:
+        indent = len(first) - len(first.lstrip())
+    return min(indent, width // 2)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cockpit.config import ANSI_THEME, PLAIN_THEME, THEMES
 from cockpit.models import Health
 from themes.glyphs import ASCII, UNICODE, WORDS, Signs, signs
+from themes.look import Look, choose, choose_look
+from themes.spec import FOLDER, ThemeSpec, find
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -20,9 +22,13 @@ if TYPE_CHECKING:
     from textual.theme import Theme
 
 __all__ = [
+    "ANSI",
     "ASCII",
+    "CURSOR_TOKENS",
     "DEFAULT",
+    "FOLDER",
     "GROUP_TOKENS",
+    "PLAIN",
     "RAMP_TOKENS",
     "STATE_TOKENS",
     "STYLESHEET",
@@ -30,29 +36,33 @@ __all__ = [
     "TOKENS",
     "UNICODE",
     "WORDS",
+    "Look",
     "Signs",
     "choose",
+    "choose_look",
     "signs",
+    "spec_of",
     "theme",
     "token_styles",
     "variable",
 ]
 
-FOLDER = Path(__file__).parent
 STYLESHEET = FOLDER / "cockpit.tcss"
-THEMES = ("cockpit-dark", "cockpit-light", "cockpit-ansi")
 DEFAULT = THEMES[0]
-ANSI = THEMES[2]
+ANSI, PLAIN = ANSI_THEME, PLAIN_THEME
 
 # A heatmap's steps from least to most, and the colours of jobs, which start again after the last.
 RAMP_TOKENS = tuple(f"ramp-{step}" for step in range(1, 9))
 GROUP_TOKENS = tuple(f"group-{number}" for number in range(1, 7))
 
+# What is laid over a whole line or cell.
+CURSOR_TOKENS = ("cursor", "cursor-blurred", "cursor-cell")
+
 # What every theme file has to define, no more and no less.
 TOKENS = (
     *("ok", "warning", "critical", "drained", "unknown"),
     *("text", "dim", "bright", "accent", "header", "rule", "mark", "stale", "production", "armed"),
-    *("cursor", "cursor-blurred", "cursor-cell"),
+    *CURSOR_TOKENS,
     *RAMP_TOKENS,
     *GROUP_TOKENS,
 )
@@ -79,24 +89,21 @@ def variable(token: str) -> str:
     return f"cockpit-{token}"
 
 
-def choose(colours: int | None, *, no_color: bool = False, wanted: str | None = None) -> str:
-    """Pick a theme's name: 16 colours or NO_COLOR need the ANSI one; else the one wanted, else the dark one.
-
-    `colours` is how many the terminal has, None when not known.
-    """
-    if no_color or (colours is not None and colours < 256):
-        return ANSI
-    return wanted if wanted in THEMES else DEFAULT
+def spec_of(name: str) -> ThemeSpec:
+    """The theme of that name; the default one for a name that is none of ours, such as one of Textual's own."""
+    found = find(name) or find(DEFAULT)
+    assert found is not None
+    return found
 
 
 def theme(name: str = DEFAULT) -> Theme:
     """Build the Textual theme of that name; its variables hold the colour of every token."""
     from textual.theme import Theme
 
-    spec, styles = _spec(name), token_styles(name)
-    variables = {str(key): str(value) for key, value in spec.get("variables", {}).items()}
-    variables |= {variable(token): _css_colour(token, styles[token]) for token in TOKENS}
-    return Theme(name=name, dark=spec["dark"], ansi=spec["ansi"], variables=variables, **spec["colours"])
+    found, styles = spec_of(name), token_styles(name)
+    variables = {**found.variables, **{variable(token): _css_colour(token, styles[token]) for token in TOKENS}}
+    colours: dict[str, Any] = dict(found.colours)
+    return Theme(name=found.name, dark=found.dark, ansi=found.ansi, variables=variables, **colours)
 
 
 def token_styles(source: str | App[Any]) -> Mapping[str, Style]:
@@ -105,28 +112,17 @@ def token_styles(source: str | App[Any]) -> Mapping[str, Style]:
     Besides TOKENS there is `""`, the normal style, and for a token that would be hard to read on the cursor
     line a twin named `TOKEN@cursor`. An app with a theme that is not ours gets the dark one's.
     """
-    name = source if isinstance(source, str) else source.theme
-    return _styles(name if name in THEMES else DEFAULT)
+    return _styles(spec_of(source if isinstance(source, str) else source.theme))
 
 
 @cache
-def _styles(name: str) -> Mapping[str, Style]:
+def _styles(found: ThemeSpec) -> Mapping[str, Style]:
     from rich.style import Style
 
-    tokens: dict[str, str] = _spec(name)["tokens"]
-    plain_names = {token.partition("@")[0] for token in tokens}
+    plain_names = {token.partition("@")[0] for token in found.tokens}
     if plain_names != set(TOKENS):
-        raise ValueError(f"theme {name}: tokens {sorted(plain_names ^ set(TOKENS))} missing or unknown")
-    return MappingProxyType({"": Style(), **{token: Style.parse(text) for token, text in tokens.items()}})
-
-
-@cache
-def _spec(name: str) -> dict[str, Any]:
-    import yaml
-
-    text = (FOLDER / f"{name.removeprefix('cockpit-')}.yaml").read_text(encoding="utf-8")
-    spec: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    return spec
+        raise ValueError(f"theme {found.name}: tokens {sorted(plain_names ^ set(TOKENS))} missing or unknown")
+    return MappingProxyType({"": Style(), **{token: Style.parse(text) for token, text in found.tokens.items()}})
 
 
 def _css_colour(token: str, style: Style) -> str:

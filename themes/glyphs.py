@@ -41,7 +41,7 @@ def _states(text: str) -> Mapping[Health, str]:
 
 
 UNICODE = Signs(_states("●○◆▲✖"), "▲", "▼", "‹", "›", "─", "▌", "┃", "…", "·", "▁▂▃▄▅▆▇█")
-ASCII = Signs(_states("*?#^x"), "^", "v", "<", ">", "-", "+", "|", "~", "-", "_.:=+*%@")
+ASCII = Signs(_states("*?#^x"), "^", "v", "<", ">", "-", "+", "|", "~", "-", "_.:=+o%@")
 
 
 def signs(app: object) -> Signs:

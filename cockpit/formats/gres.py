@@ -88,15 +88,6 @@ def job_gpus(
     return Gpus(found.count, found.type)
 
 
-def parse_tres(text: str) -> dict[str, str]:
-    """A TRES list such as `cpu=8,mem=375G,gres/gpu=4` as name to value, both as written."""
-    text = printable(text.strip())
-    if text in NO_VALUE:
-        return {}
-    pairs = (item.partition("=") for item in text.split(","))
-    return {name.strip(): value for name, equals, value in pairs if equals}
-
-
 def memory_mib(text: str) -> int | None:
     """`375G`, `37.50G` or `2000000` (Slurm's bare numbers are MiB) in MiB, rounded up; None when not told."""
     found = _MEMORY.fullmatch(text.strip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from cockpit.catalog.severity import Severity, worst
@@ -47,24 +47,6 @@ def fold(events: Iterable[KernelEvent], together_s: float = TOGETHER_S) -> tuple
         if _of_a_gpu(event):
             newest[event.bus] = groups[-1]
     return tuple(_incident(group) for group in groups)
-
-
-def recovery_verdicts(events: Iterable[KernelEvent]) -> Mapping[str, KernelEvent]:
-    """By bus id the last Xid 154 of each GPU that still wants something.
-
-    "to 0x0 (None)" clears, and so does a later boot, as far as the log tells boots apart.
-    """
-    verdicts: dict[str, KernelEvent] = {}
-    boot = ""
-    for event in events:
-        if event.boot and event.boot != boot:
-            boot = event.boot
-            verdicts.clear()
-        if event.kind is KernelKind.XID and event.action is not None:
-            verdicts.pop(event.bus, None)
-            if event.action:
-                verdicts[event.bus] = event
-    return verdicts
 
 
 def _of_a_gpu(event: KernelEvent) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cockpit.formats import probe_gpus as rows
 from cockpit.formats.probe_node import efa_counters, efa_devices, messages, mounts, reasons, stuck
-from cockpit.formats.probe_slots import MAX_GPUS, bus_only, merge
+from cockpit.formats.probe_slots import HIDDEN, MAX_GPUS, bus_only, merge, unlisted
 from cockpit.formats.probe_smi import SmiReading, read_smi
 from cockpit.formats.probe_values import at, items, number, nvml_missing, parse_line, text, wall_time, whole
 from cockpit.gpu_models import (
@@ -32,6 +32,7 @@ _MAX_EVENTS = 200
 _NOT_LISTED = 28
 _STATES = {
     "starting": DriverState.STARTING,
+    "silent": DriverState.SILENT,
     "slow": DriverState.SLOW,
     "hung": DriverState.HUNG,
     "crashed": DriverState.CRASHED,
@@ -93,8 +94,9 @@ class ProbeReader:
         self._revision = told.get("rev")
         self._take_last(text(told.get("boot"), 40))
         bus = tuple(text(bus, 20) for bus in items(told.get("pci"), 64))
+        hidden = tuple(minor for minor in map(whole, items(told.get("hid"), MAX_GPUS)) if minor is not None)
         if listed := rows.gpus(told.get("gpus")):
-            self._samples, self._places = merge(self._samples, listed, bus)
+            self._samples, self._places = merge(self._samples, listed, bus, hidden)
         self._efa = efa_devices(told.get("efa"), self._efa)
         self._node = replace(
             self._node,
@@ -105,6 +107,7 @@ class ProbeReader:
             cpus=whole(told.get("cpus")),
             interval_s=number(told.get("iv")),
             pci_gpus=bus,
+            hidden_gpus=hidden,
             log_source=text(told.get("log"), 20),
             not_read=reasons(told.get("no")),
         )
@@ -231,13 +234,15 @@ class ProbeReader:
         for pci in reading.lost:
             if not any(sample.gpu.pci == pci for sample in samples):
                 samples.append(GpuSample(Gpu(key=pci, pci=pci)))
+        buses = set(self._node.pci_gpus) - {samples[place].gpu.pci for place in listed}
+        missing = unlisted(buses, self._node.hidden_gpus)
         for place, sample in enumerate(samples):
             if sample.gpu.pci in reading.lost:
                 samples[place] = replace(sample, lost=Missing(Lack.LOST, "nvidia-smi gets no handle of it", 15))
             elif place not in listed and reading.complete:
-                samples[place] = replace(sample, lost=nvml_missing(_NOT_LISTED))
+                samples[place] = replace(sample, lost=missing if missing == HIDDEN else nvml_missing(_NOT_LISTED))
         if reading.complete:
-            samples += bus_only(samples, self._node.pci_gpus)
+            samples += bus_only(samples, self._node.pci_gpus, missing)
         self._samples = samples[:MAX_GPUS]
 
     def _events(self, told: dict[str, Any]) -> tuple[GpuEvent, ...]:

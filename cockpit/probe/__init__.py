@@ -14,6 +14,7 @@ What comes back: one JSON object a line; `k` tells the kind.
 `k: h`, hello: first, and again whenever something in it changes
     v protocol · t wall time · rev revision of the GPU list · iv interval in s · host · kernel · boot (id) · booted
     (wall time) · cpus · py · drv {driver, nvml, cuda} · pci [bus ids of NVIDIA GPUs as the kernel sees them] ·
+    hid [N of each /dev/nvidiaN that the probe's login or cgroup may not open] ·
     efa [[name, GID, [counter, ...]], ...] · log (where kernel messages come from: journal, kmsg, dmesg, "") ·
     no {what: why it cannot be read} · gpus [{i index, minor, uuid, pci, name, serial, mig, err,
     max [memory MiB, SM MHz, PCIe generation, PCIe width], inst [[gi, ci, uuid, name, MiB], ...]}, ...]
@@ -23,7 +24,7 @@ What comes back: one JSON object a line; `k` tells the kind.
     n counts from 1 · t wall time · rev as in the hello that the GPU rows refer to
     l [1, 5, 15 min load] · m [MiB in all, MiB available] · d processes in uninterruptible sleep
     D [[pid, program, wait channel, seconds seen], ...] the longest of them
-    dr [state, since, why, NVML code] unless NVML answers: starting, slow, hung, crashed, none, smi, neuron
+    dr [state, since, why, NVML code] unless NVML answers: starting, silent, slow, hung, crashed, none, smi, neuron
     q milliseconds the driver took
     g per GPU FAST · G per GPU SLOW · i per GPU [[gi, ci, MiB used], ...] (rows in the order of `gpus`)
     p processes on GPUs, all of them: [GPU, pid, MiB, gi], followed by 0 where there is no such process, or by

@@ -100,8 +100,9 @@ class Poller(Generic[T]):
         self._thread = threading.Thread(target=self._loop, name=f"source-{key.name}", daemon=True)
 
     def start(self) -> None:
-        """Begin polling; the first poll starts at once."""
-        self._thread.start()
+        """Begin polling, unless it polls already; the first poll starts at once."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def stop(self) -> None:
         """Ask the thread to end; it is not waited for, since it may hang in a read."""

@@ -125,7 +125,7 @@ def _late_s(reading: NodeReading) -> float:
     """How long NVML's events may have lain unread: they bear the time at which they were collected."""
     driver = reading.driver
     waits = [reading.interval_s or 0.0, (driver.answer_ms or 0.0) / 1000]
-    if driver.since is not None and driver.state in (DriverState.SLOW, DriverState.HUNG):
+    if driver.since is not None and driver.state in (DriverState.SILENT, DriverState.SLOW, DriverState.HUNG):
         waits.append(reading.taken_at - driver.since)
     return min(LATE_MAX_S, max(0.0, sum(waits)))
 

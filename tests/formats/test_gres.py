@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cockpit.formats.gres import Gpus, gpus_of, job_gpus, memory_mib, number, parse_gres, parse_tres
+from cockpit.formats.gres import Gpus, gpus_of, job_gpus, memory_mib, number, parse_gres
 from cockpit.models import Gres
 
 
@@ -115,11 +115,6 @@ def test_what_is_too_long_is_no_number(text: str) -> None:
     assert gpus_of(parse_gres(f"gpu:h100:1(IDX:{text})")).indices is None
 
 
-def test_a_tres_list_is_read_as_it_is_written() -> None:
-    assert parse_tres("cpu=8,mem=375G,gres/gpu:h100=4") == {"cpu": "8", "mem": "375G", "gres/gpu:h100": "4"}
-    assert parse_tres("(null)") == {}
-
-
 TYPES = st.text(alphabet="abh019_-.", min_size=1, max_size=12).filter(lambda text: not text.isdigit())
 INDICES = st.sets(st.integers(0, 15), min_size=1, max_size=8)
 
@@ -139,5 +134,4 @@ def test_whatever_is_written_is_read_back(used: dict[str, set[int]], name: str) 
 @given(st.text(alphabet="gpu:h10()IDX,-=/ K", max_size=40))
 def test_no_text_breaks_the_reader(text: str) -> None:
     gpus_of(parse_gres(text))
-    parse_tres(text)
     memory_mib(text)

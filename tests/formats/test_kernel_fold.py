@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cockpit.catalog.severity import Severity
-from cockpit.formats.kernel_fold import fold, recovery_verdicts
+from cockpit.formats.kernel_fold import fold
 from tests.formats.kernel_text import X45, X79, X154, X154_CLEAR, one, timed
 
 
@@ -61,19 +61,10 @@ def test_a_switch_whose_word_is_harmless_is_not_when_a_gpu_suffers() -> None:
         assert fold(found)[0].severity is severity
 
 
-def test_the_last_verdict_of_each_gpu_counts() -> None:
-    reboot = X154.replace("0009", "0008").replace("0x4 (Drain and Reset)", "0x2 (Node Reboot)")
-    verdicts = recovery_verdicts(timed((0, X154), (1, reboot), (2, X154_CLEAR)))
-    assert {bus: (event.action, event.hint) for bus, event in verdicts.items()} == {"0008:01:00": (2, "Node Reboot")}
-    assert verdicts["0008:01:00"].severity is Severity.CRITICAL
+def test_an_xid_154_to_none_clears() -> None:
     assert one(X154_CLEAR).clears
     assert one(X154_CLEAR).severity is Severity.INFO
-    assert list(recovery_verdicts(timed((0, X154_CLEAR), (1, X154)))) == ["0009:01:00"]
-
-
-def test_a_new_boot_clears_verdicts() -> None:
-    old, new = timed((0, X154), boot="a"), timed((9, X79), boot="b")
-    assert recovery_verdicts((*old, *new)) == {}
+    assert (one(X154).action, one(X154).hint) == (4, "Drain and Reset")
 
 
 def test_the_last_change_in_a_line_counts() -> None:

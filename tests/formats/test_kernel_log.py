@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cockpit.catalog.severity import Severity
-from cockpit.formats.kernel_fold import fold, recovery_verdicts
+from cockpit.formats.kernel_fold import fold
 from cockpit.formats.kernel_lines import KernelLine, kernel_lines
 from cockpit.formats.kernel_log import KernelKind, bus_id, health_of, parse_kernel_log, read_lines
 from cockpit.models import Health
@@ -320,7 +320,6 @@ def test_nothing_raises_and_everything_may_be_shown(pieces: list[bytes]) -> None
             assert text == printable(text)
             assert len(text) <= 500
     assert sum(1 + len(incident.others) for incident in fold(reading.events)) == len(reading.events)
-    recovery_verdicts(reading.events)
 
 
 @given(st.sampled_from(LINES), st.integers(0, 120), st.text(max_size=8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from cockpit.formats.probe_slots import HIDDEN
 from cockpit.gpu_models import Lack, Missing, NodeReading
 from tests.formats.test_probe import FAST, T0, fresh, gpu, hello, read, read_on, sample
 
@@ -65,3 +66,22 @@ def test_new_names_without_end_do_not_grow_the_list() -> None:
     node = read_on(reader, sample(g=[FAST] * 9))
     assert len(node.gpus) == 64
     assert sum(one.lost is None for one in node.gpus) == 9
+
+
+BUS = ["0000:53:00", "0000:54:00", "0000:55:00"]
+
+
+def test_gpus_that_are_kept_from_the_probe_are_hidden_and_not_lost() -> None:
+    node = read(hello(gpu(1), pci=BUS, hid=[0, 2]), sample(g=[FAST]))
+    assert node.hidden_gpus == (0, 2)
+    assert {one.gpu.key: one.lost for one in node.gpus} == {BUS[0]: HIDDEN, "GPU-1": None, BUS[2]: HIDDEN}
+    # Nor are those that another session could see.
+    last = read(hello(gpu(0), gpu(1), pci=BUS[:2]), sample(g=[FAST, FAST]))
+    again = read_on(fresh(last), hello(gpu(1), pci=BUS[:2], hid=[0]), sample(9, g=[FAST]))
+    assert [one.lost for one in again.gpus] == [HIDDEN, None]
+
+
+def test_a_gpu_that_is_lost_is_not_taken_for_a_hidden_one() -> None:
+    node = read(hello(gpu(1), pci=BUS, hid=[0]), sample(g=[FAST]))
+    assert [one.lost.kind for one in node.gpus if one.lost] == [Lack.LOST, Lack.LOST]
+    assert read(hello(gpu(1), pci=BUS, hid=["0", None, [2]]), sample(g=[FAST])).hidden_gpus == ()

@@ -17,6 +17,7 @@ from cockpit.config_file import load_config
 from cockpit.fleet import GpuRow, watch_freshness
 from cockpit.gpu_models import GpuSample, Lack, Missing, known
 from cockpit.models import Freshness, Health
+from screens.gpu_table import GpuTable
 from tests.rig import Rig
 from tests.rig.files import USERS
 from tests.rig.nvml import missing
@@ -102,14 +103,25 @@ def test_the_same_xid_twice_is_two(rig: Rig, cluster: Cluster) -> None:
 
 def test_a_hung_driver_leaves_the_nodes_other_readings_alive(rig: Rig, cluster: Cluster) -> None:
     node = rig.static_nodes[1]
-    rig.nvml(node).hang()
+    state = next(column for column in GpuTable(cluster.clock.steady).columns() if column.id == "state")
+    before = told(cluster, node)
+    eventually(lambda: told(cluster, node) > before, "an answer of the driver")
+    rig.nvml(node).hang()  # right after an answer: the next question is the whole interval away
 
-    def hung() -> bool:
+    def silent() -> bool:
+        return all(str(state.cell(row)[0]).startswith("driver silent") for row in rows(cluster, node))
+
+    eventually(silent, "driver silent in the table", 5.0)  # the promise of the design, so the time counts here
+    assert {row.health for row in rows(cluster, node)} == {Health.UNKNOWN}
+    assert not problem(cluster, f"driver:{node}")  # an answer may still come
+
+    def slow() -> bool:
         watch = rows(cluster, node)[0].watch
         reading = watch.reading if watch else None
         return reading is not None and reading.driver.state.value in ("slow", "hung")
 
-    eventually(hung, "driver slow or hung", 60)
+    eventually(slow, "driver slow or hung", 60)
+    eventually(lambda: problem(cluster, f"driver:{node}"), "as a problem")
     watch = rows(cluster, node)[0].watch
     assert watch is not None
     number = told(cluster, node)
@@ -240,4 +252,5 @@ def test_the_command_line_tells_every_gpu(rig: Rig) -> None:
     argv = [sys.executable, "-m", "cockpit", "--config", str(rig.config("cli.yaml")), "gpus"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 1 + 8 * len(rig.static_nodes)
+    told = [line for line in done.stdout.splitlines() if not line.startswith("! ")]  # what could not be read
+    assert len(told) == 1 + 8 * len(rig.static_nodes)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
@@ -15,6 +15,7 @@ import themes
 from cockpit.models import Health
 from screens.filter_bar import FilterBar
 from screens.grid import Column, Grid
+from screens.last_steps import LookApp
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class CountingGrid(Grid[Row]):
         return super().refresh(*regions, **kwargs)
 
 
-class GridApp(App[None]):
+class GridApp(LookApp[None]):
     """One grid and the filter line, in the cockpit's own look."""
 
     CSS_PATH = themes.STYLESHEET
@@ -82,10 +83,7 @@ class GridApp(App[None]):
         title: str = "nodes",
         ascii_only: bool = False,
     ) -> None:
-        super().__init__(ansi_color=True if theme == "cockpit-ansi" else None)
-        self.register_theme(themes.theme(theme))
-        self.theme = theme
-        self.ascii_only = ascii_only
+        super().__init__(themes.Look(theme, ascii_only))
         self.rows = rows
         self.messages: list[Message] = []
         self.grid = CountingGrid(

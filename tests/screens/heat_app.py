@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.geometry import Region
 from textual.message import Message
 
 import themes
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.heatmap_core import ColourBy
+from screens.last_steps import LookApp
 
 
 def cell(share: float, **changes: Any) -> HeatCell:
@@ -65,7 +66,7 @@ class CountingHeatmap(Heatmap):
         return super().refresh(*regions, **kwargs)
 
 
-class HeatApp(App[None]):
+class HeatApp(LookApp[None]):
     """One heatmap in the cockpit's own look. `c` changes one value, `n` all of them."""
 
     CSS_PATH = themes.STYLESHEET
@@ -81,10 +82,7 @@ class HeatApp(App[None]):
         ascii_only: bool = False,
         colour_by: ColourBy = "value",
     ) -> None:
-        super().__init__(ansi_color=True if theme == "cockpit-ansi" else None)
-        self.register_theme(themes.theme(theme))
-        self.theme = theme
-        self.ascii_only = ascii_only
+        super().__init__(themes.Look(theme, ascii_only))
         self.rows = rows
         self.messages: list[Message] = []
         self.heat = CountingHeatmap(title, "no GPUs", "heat", colour_by=colour_by)

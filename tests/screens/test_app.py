@@ -72,12 +72,15 @@ class Pilot:
 
 
 @asynccontextmanager
-async def cockpit(size: tuple[int, int] = (120, 40), **simulation: Any) -> AsyncIterator[Pilot]:
-    """The app with nothing read yet; its pollers stand still, `read` polls everything once."""
+async def cockpit(
+    size: tuple[int, int] = (120, 40), *, pane: str = "2", **simulation: Any
+) -> AsyncIterator[Pilot]:
+    """The app with nothing read yet, with a pane by its key; its pollers stand still, `read` polls everything once."""
     cluster, head, clock = still_cluster(**simulation)
-    cluster.start = lambda: None  # type: ignore[method-assign]
+    cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
     app = CockpitApp(Clusters.only(cluster))
     async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.press(pane)
         await pilot.pause()
         yield Pilot(app, pilot, cluster, head, clock)
 
@@ -182,7 +185,7 @@ async def test_hostile_names_stay_text_everywhere(tmp_path: Path, monkeypatch: p
         assert "\x9b" not in text
         assert pilot.app.is_running
     exported = list((tmp_path / "cockpit" / "exports").iterdir())
-    assert len(exported) == 2
+    assert len(exported) == 3
     for path in exported:
         assert "\x1b" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o600

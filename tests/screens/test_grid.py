@@ -337,19 +337,6 @@ async def test_many_rows_are_sorted_on_a_thread_and_the_newest_request_wins(
         assert len(app.grid.visible_rows) == 2
 
 
-async def test_prepared_rows_are_made_again_when_the_order_has_changed_since() -> None:
-    app = GridApp(node_rows(3))
-    async with app.run_test(size=SIZE, notifications=True) as pilot:
-        prepared = app.grid.recipe.prepare(node_rows(5))
-        app.grid.show_prepared(prepared)
-        assert len(app.grid.visible_rows) == 5
-        app.grid.set_sort("load", True)
-        app.grid.show_prepared(prepared, stale="stale 9s")
-        await pilot.pause()
-        assert app.grid.visible_rows[0].name == "n004"
-        assert "stale 9s" in screen_lines(app)[0]
-
-
 async def test_columns_with_one_id_are_refused() -> None:
     with pytest.raises(ValueError, match="same id"):
         GridApp(columns=[COLUMNS[0], COLUMNS[0]])

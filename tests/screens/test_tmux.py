@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
+import re
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.tmux,
-    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
-]
+from tests.screens.tmux import Tmux, needs_tmux
 
-
-class Tmux:
-    """One tmux server of our own with one window."""
-
-    def __init__(self, folder: Path) -> None:
-        self._socket = str(folder / "tmux")
-
-    def run(self, *words: str) -> str:
-        env = {**os.environ, "TERM": "xterm-256color"}
-        argv = ["tmux", "-S", self._socket, "-f", "/dev/null", *words]
-        return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=20, check=False).stdout
-
-    def start(self, command: str, size: tuple[int, int]) -> None:
-        width, height = map(str, size)
-        self.run(
-            "new-session", "-d", "-x", width, "-y", height, f"TERM=tmux-256color {command}; echo ended $?; sleep 60"
-        )
-
-    def text(self, *, colours: bool = False) -> str:
-        return self.run("capture-pane", "-p", *(["-e"] if colours else []))
-
-    def wait(self, true: Callable[[str], bool], timeout_s: float = 30.0) -> str:
-        until = time.monotonic() + timeout_s
-        while not true(text := self.text()):
-            assert time.monotonic() < until, text
-            time.sleep(0.1)
-        return text
+pytestmark = needs_tmux
 
 
 @pytest.fixture
@@ -74,3 +42,23 @@ def test_the_demo_at_80x24_in_256_colours(tmux: Tmux) -> None:
     tmux.wait(lambda text: "kenji" in text)
     tmux.run("send-keys", "q")
     tmux.wait(lambda text: "ended 0" in text)
+
+
+def test_the_theme_and_the_signs_that_are_asked_for(tmux: Tmux) -> None:
+    tmux.start(f"{sys.executable} -m cockpit --theme cockpit-contrast demo --ascii", (80, 24))
+    text = tmux.wait(lambda text: "gpu-st-p5-8" in text and "* queue" in text)
+    assert text.isascii() or "训练" in text  # only a job's own name
+    assert "x gpu-st-p5-8: down" in text
+    assert "\x1b[38;5;209m" in tmux.text(colours=True)
+
+
+def test_no_color_in_the_whole_cockpit(tmux: Tmux) -> None:
+    tmux.start(f"env NO_COLOR=1 {sys.executable} -m cockpit demo", (80, 24))
+    tmux.wait(lambda text: "gpu-st-p5-8" in text and "● queue" in text)
+    assert not re.findall(r"\x1b\[[0-9;]*\b(?:[349][0-79]|10[0-7]|38|48)\b[0-9;]*m", tmux.text(colours=True))
+
+
+def test_an_unknown_theme_is_told_before_anything_is_drawn(tmux: Tmux) -> None:
+    tmux.start(f"{sys.executable} -m cockpit demo --theme nonsense", (80, 24))
+    text = tmux.wait(lambda text: "ended 2" in text)
+    assert "no theme named 'nonsense'; known: auto, cockpit-dark" in text

@@ -24,6 +24,7 @@ QUIET: dict[str, str | float] = {
     "nvidia_smi": "no-such-nvidia-smi",
     "neuron_ls": "no-such-neuron-ls",
     "sys": "/no-such-sys",
+    "dev": "/no-such-dev",
 }
 
 

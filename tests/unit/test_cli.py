@@ -142,3 +142,39 @@ def test_gpus_of_a_head_that_is_not_there_are_null_and_no_empty_list(tmp_path: P
     config.write_text("clusters:\n  a: {head: nobody@127.0.0.1:1}\n")
     code, told = read(config, "gpus", tmp_path)
     assert (code, told["gpus"]) == (3, None)
+
+
+def test_a_problem_is_acknowledged_listed_and_taken_back(demo: Path, tmp_path: Path) -> None:
+    def ack(*words: str) -> subprocess.CompletedProcess[str]:
+        return cockpit("--config", str(demo), "ack", *words, home=tmp_path, PATH=os.environ["PATH"])
+
+    assert ack("--list").stdout == "nothing is acknowledged\n"
+    key = read(demo, "status", tmp_path)[1]["problems"][0]["key"]
+    assert ack(key, "--note", "Maria has it").returncode == 0
+    assert "Maria has it" in ack("--list").stdout
+    told = next(problem for problem in read(demo, "status", tmp_path)[1]["problems"] if problem["key"] == key)
+    assert told["acknowledged"]["note"] == "Maria has it"
+    assert ack(key, "--undo").returncode == 0
+    assert json.loads(ack("--list", "--json").stdout)["acknowledged"] == []
+    for words in ((key, "--undo"), ("no:such", "--note", "x"), (key, "--list"), ("--note", "x"), (key,)):
+        assert ack(*words).returncode == 2
+
+
+def test_keys_lists_them_with_the_users_changes(tmp_path: Path) -> None:
+    plain = cockpit("keys", home=tmp_path)
+    assert plain.returncode == 0
+    assert any(line.split()[:2] == ["r", "app.refresh"] for line in plain.stdout.splitlines())
+    config = tmp_path / "config.yaml"
+    config.write_text("clusters: {one: {head: local}}\nkeys:\n  app.refresh: f\n")
+    changed = cockpit("keys", "--config", str(config), home=tmp_path)
+    assert any(line.split()[:3] == ["*", "f", "app.refresh"] for line in changed.stdout.splitlines())
+    assert "| `f` |" in cockpit("keys", "--markdown", "--config", str(config), home=tmp_path).stdout
+
+
+def test_a_key_that_cannot_be_is_exit_2_with_its_line(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("clusters: {one: {head: local}}\nkeys:\n  app.refresh: alt+r\n")
+    done = cockpit("keys", "--config", str(config), home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"cockpit: {config}:3: keys.app.refresh: `alt+r`: alt does not arrive")
+    assert done.stderr.count("\n") == 1

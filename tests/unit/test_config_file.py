@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.config import ConfigError, NodeAccess, Refresh
+from cockpit.config import ConfigError, KeySetting, NodeAccess, Refresh
 from cockpit.config_file import load_config
 
 FULL = """\
@@ -57,6 +57,18 @@ def test_every_key_of_the_design_is_read(tmp_path: Path) -> None:
 
 def test_a_single_cluster_is_the_default(tmp_path: Path) -> None:
     assert load_config(write(tmp_path, "clusters:\n  one:\n    head: local\n")).default == "one"
+
+
+def test_keys_are_kept_with_their_place(tmp_path: Path) -> None:
+    path = write(tmp_path, FULL + "keys:\n  app.refresh: f,ctrl+r\n  any.thing: '?'\nredact_screenshots: yes\n")
+    config = load_config(path)
+    line = len(FULL.splitlines()) + 2
+    assert dict(config.keys) == {
+        "app.refresh": KeySetting("f,ctrl+r", f"{path}:{line}"),
+        "any.thing": KeySetting("?", f"{path}:{line + 1}"),
+    }
+    assert str(config.keys["any.thing"].error("any.thing", "no \x1b")) == f"{path}:{line + 1}: keys.any.thing: no ␛"
+    assert config.redact_screenshots
 
 
 @pytest.mark.parametrize(

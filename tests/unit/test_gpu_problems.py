@@ -8,8 +8,9 @@ import pytest
 
 from cockpit.catalog.severity import Severity
 from cockpit.formats.kernel_log import KernelEvent, KernelKind
+from cockpit.formats.probe_slots import HIDDEN
 from cockpit.gpu_models import Driver, DriverState, GpuProcess, GpuSample, Lack, MigInstance, Missing
-from cockpit.models import Health, Problem
+from cockpit.models import Health, Job, Problem
 from cockpit.problems import Settled
 from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
@@ -67,6 +68,58 @@ def test_a_job_on_a_gpu_it_was_not_given() -> None:
     assert set(found) == {"gpu:p5-1:not_given"}
     assert found["gpu:p5-1:not_given"].subject == "p5-1 GPU 3"
     assert "used by job 7" in found["gpu:p5-1:not_given"].title
+
+
+def held(**pids: str) -> tuple[GpuProcess, ...]:
+    """Processes `job7="0,1"`: of these jobs on these GPUs."""
+    return tuple(
+        GpuProcess(f"GPU-{gpu}", 70 + int(gpu), user="maria", command="python", job_id=int(job.removeprefix("job")))
+        for job, gpus in pids.items()
+        for gpu in gpus.split(",")
+    )
+
+
+FREE_GPU = {"util_pct": 0, "mem_used_mib": 4}
+TWO_GIVEN = replace(WHOLE, gpus_used=2, gpu_indices=(0, 1))
+PAIR = replace(JOB, gpus=2)
+
+
+def in_use(*slots: int) -> list[GpuSample]:
+    return [sample(slot, **({} if slot in slots else FREE_GPU)) for slot in range(4)]
+
+
+def test_a_job_on_its_own_gpus_is_no_thief_where_gres_conf_has_another_order() -> None:
+    assert problems(in_use(2, 3), node=TWO_GIVEN, jobs=(PAIR,), processes=held(job7="2,3")) == {}
+    two = (replace(PAIR, gpus=1), replace(JOB, job_id=8, gpus=1))
+    assert problems(in_use(1, 2), node=TWO_GIVEN, jobs=two, processes=held(job7="2", job8="1")) == {}
+
+
+@pytest.mark.parametrize(
+    ("used", "processes", "jobs"),
+    [
+        ((0, 1, 3), held(job7="0,1,3"), (PAIR,)),  # more than it has
+        ((0, 3), held(job7="0", job9="3"), (PAIR,)),  # a job that is not here any more
+        ((0, 1, 3), held(job7="3"), (PAIR,)),  # more are in use than were given
+    ],
+)
+def test_it_is_one_where_the_order_does_not_explain_it(
+    used: tuple[int, ...], processes: tuple[GpuProcess, ...], jobs: tuple[Job, ...]
+) -> None:
+    found = problems(in_use(*used), node=TWO_GIVEN, jobs=jobs, processes=processes)
+    assert found["gpu:p5-1:not_given"].subject == "p5-1 GPU 3"
+
+
+def test_two_jobs_on_one_gpu_are_not_explained_by_the_order() -> None:
+    jobs = (replace(PAIR, gpus=1), replace(JOB, job_id=8, gpus=1))
+    found = problems(in_use(3), node=TWO_GIVEN, jobs=jobs, processes=held(job7="3", job8="3"))
+    assert "gpu:p5-1:not_given" in found
+
+
+def test_gpus_that_the_probe_may_not_see_are_neither_lost_nor_missing() -> None:
+    hidden = [GpuSample(sample(slot).gpu, lost=HIDDEN) for slot in (2, 3)]
+    found = problems([*in_use(0, 1)[:2], *hidden], node=TWO_GIVEN, jobs=(PAIR,), hidden_gpus=(2, 3))
+    assert [(one.health, one.title) for one in found.values()] == [(Health.UNKNOWN, "not visible to this login")]
+    assert problems(GPUS[:2], hidden_gpus=(2, 3)) == {}  # also where the bus cannot be read
 
 
 @pytest.mark.parametrize("state", [DriverState.OK, DriverState.SMI])

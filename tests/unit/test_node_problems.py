@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cockpit.catalog.severity import Severity
 from cockpit.config import Rules
 from cockpit.fleet_state import Fleet
-from cockpit.formats.kernel_lines import KernelLine
-from cockpit.formats.kernel_log import KernelEvent, KernelKind, read_lines
+from cockpit.formats.kernel_log import KernelEvent
 from cockpit.gpu_models import Driver, DriverState, MountReading, StuckProcess
 from cockpit.gpu_problems import FleetProblems
 from cockpit.models import Fault, FaultKind, Health, Problem
@@ -67,40 +65,6 @@ def test_processes_stuck_for_minutes() -> None:
     assert found["stuck"].title == "1 process stuck in the kernel for over 5m"
     assert found["stuck"].evidence == "p5-1: python (41) in nvidia_ioctl"
     assert found["stuck"].since == 600.0 + WALL_AHEAD_S
-
-
-def event(kind: KernelKind, at: float, name: str = "", boot: str = "") -> KernelEvent:
-    severity = Severity.WARN if kind is KernelKind.OOM else Severity.CRITICAL
-    return KernelEvent(kind, severity, f"the line about {name}", at, boot, name=name)
-
-
-def test_kills_and_blocked_tasks_are_told_for_half_an_hour() -> None:
-    events = (event(KernelKind.OOM, 900.0, "python"), event(KernelKind.OOM, 950.0, "python"))
-    found = looked(events=(*events, event(KernelKind.HUNG_TASK, 960.0, "cp")))
-    assert set(found) == {"kernel:oom", "kernel:hung_task"}
-    assert found["kernel:oom"].title.endswith(": python ×2")
-    assert (found["kernel:oom"].health, found["kernel:oom"].since) == (Health.WARN, 900.0 + WALL_AHEAD_S)
-    assert found["kernel:hung_task"].health is Health.CRITICAL
-    assert all(problem.next_step and problem.subject == "p5-1" for problem in found.values())
-    assert looked(events=(event(KernelKind.OOM, 1000.0 - 1801, "python"),)) == {}
-
-
-def test_what_an_earlier_boot_suffered_is_over() -> None:
-    events = (event(KernelKind.HUNG_TASK, 900.0, "cp", boot="b1"),)
-    assert looked(events=events, boot_id="b2") == {}
-    assert set(looked(events=events, boot_id="b1")) == {"kernel:hung_task"}
-
-
-def test_a_fatal_sxid_is_a_problem_of_its_node() -> None:
-    text = "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 45 sourcetrack timeout error"
-    events = read_lines([KernelLine(text, 912.5)]).events
-    assert [one.kind for one in events] == [KernelKind.SXID]
-    found = looked(events=events)["sxid:p5-1:24007"]
-    assert found.health is Health.CRITICAL
-    assert found.title.startswith("SXid 24007: ")
-    assert "nvidia-nvswitch3" in found.title
-    assert found.next_step
-    assert found.since == 912.5 + WALL_AHEAD_S
 
 
 def unheard(*faults: Fault) -> dict[str, Problem]:

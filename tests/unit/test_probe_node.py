@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from cockpit.probe.agent.child import Child, Nursery, answer
 from cockpit.probe.agent.driver import Driver
+from cockpit.probe.agent.inventory import hidden_gpus
 from cockpit.probe.agent.mounts import mounts_of_interest
 from cockpit.probe.agent.node import Node, stat_fields
 from cockpit.probe.agent.pids import cgroup_job, describe
@@ -105,7 +107,7 @@ class StuckNursery(Nursery):
 def test_a_child_that_cannot_die_is_never_joined_by_a_second() -> None:
     nursery = StuckNursery()
     question = Question(nursery, lambda: None, every_s=1.0, deadline_s=5.0)
-    driver = Driver(nursery, lambda: None, 1.0, 5.0, [0.1])
+    driver = Driver(nursery, lambda: None, 0.5, 1.0, 5.0, [0.1])
     driver.ask(0.0, b"f")
     for second in range(200):
         question.step(float(second))
@@ -352,3 +354,30 @@ def test_a_real_file_system_that_hangs(tmp_path: Path) -> None:
         later = run.until(lambda after: after.number > reading.number + 6)
         assert later.load
         assert wait_for(lambda: sum(program(pid).startswith("python") for pid in run.children()) <= 3, 5)
+
+
+DEVICES = Path("/sys/fs/cgroup/devices")
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not os.access(DEVICES, os.W_OK), reason="needs root and cgroup devices (v1)")
+def test_devices_that_a_cgroup_keeps_away_are_hidden_even_from_root(tmp_path: Path) -> None:
+    dev = tmp_path / "dev"
+    dev.mkdir()
+    for number in range(3):
+        os.mknod(dev / f"nvidia{number}", 0o020666, os.makedev(1, 3 if number == 1 else 5))
+    for name in ("nvidiactl", "nvidia-uvm", "null"):
+        (dev / name).touch()
+    assert hidden_gpus(str(dev), os.listdir(dev)) == []
+    group = DEVICES / f"cockpit-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "devices.deny").write_text("c 1:3 rwm")
+        code = (
+            "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+            "from cockpit.probe.agent.inventory import hidden_gpus\n"
+            "print(hidden_gpus(sys.argv[2], os.listdir(sys.argv[2])))"
+        )
+        argv = [sys.executable, "-c", code, str(group / "cgroup.procs"), str(dev)]
+        assert subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout == "[1]\n"
+    finally:
+        group.rmdir()

@@ -276,6 +276,18 @@ def test_a_hung_driver_silences_only_itself(node: NvmlControl) -> None:
         assert again.driver.since is None
 
 
+def test_an_overdue_answer_is_told_before_the_next_tick_and_as_no_more_than_that(node: NvmlControl) -> None:
+    with start(node, interval=4, driver_silent=1.5) as run:
+        run.until(complete)
+        node.hang()
+        silent = run.until(lambda reading: reading.driver.state is DriverState.SILENT)
+        assert silent.driver.since is not None
+        assert 1 < silent.taken_at - silent.driver.since < 3.5
+        assert silent.load  # the node's own readings are in the very same line
+        node.well()
+        assert run.until(lambda reading: reading.driver.state is DriverState.OK).driver.since is None
+
+
 def test_a_stopped_child_is_not_joined_by_a_second(node: NvmlControl) -> None:
     with start(node, driver_slow=1, driver_hung=3, backoff="0.2") as run:
         run.until(complete)

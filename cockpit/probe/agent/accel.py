@@ -4,8 +4,8 @@ import os
 
 from cockpit.probe.agent import nvml
 from cockpit.probe.agent.child import Nursery
-from cockpit.probe.agent.driver import HUNG, NONE, OK, Driver
-from cockpit.probe.agent.inventory import Inventory, pci_gpus
+from cockpit.probe.agent.driver import HUNG, NONE, OK, SILENT, Driver
+from cockpit.probe.agent.inventory import Inventory, hidden_gpus, pci_gpus
 from cockpit.probe.agent.neuron import Neuron
 from cockpit.probe.agent.options import Options
 from cockpit.probe.agent.procs import Processes
@@ -23,10 +23,12 @@ class Accelerators:
         self.versions: dict[str, object] = {}
         self.processes = Processes(nursery, options.text("proc"), options.seconds("timeout"))
         self.pci = self._see(options.text("sys"))
+        self.hidden = self._hidden(options.text("dev"))
         self._nursery, self._options = nursery, options
         self.driver = Driver(
             nursery,
             lambda: nvml.serve(packed_pynvml),
+            options.seconds("driver_silent"),
             options.seconds("driver_slow"),
             options.seconds("driver_hung"),
             options.list("backoff"),
@@ -45,6 +47,13 @@ class Accelerators:
         except OSError:
             return []
 
+    @staticmethod
+    def _hidden(dev: str) -> "list[int]":
+        try:
+            return hidden_gpus(dev, os.listdir(dev))
+        except OSError:
+            return []
+
     def ask(self, now: float) -> None:
         """At every tick: the next question to NVML, with the slow part when that is due."""
         slow = now >= self._slow_due
@@ -55,6 +64,11 @@ class Accelerators:
     def waiting(self) -> bool:
         """Whether an answer to this tick's question may still come."""
         return self.driver.waiting
+
+    @property
+    def fell_silent(self) -> bool:
+        """Whether NVML is overdue by now, which is not to wait for the next tick."""
+        return self.driver.state == SILENT
 
     def step(self, now: float) -> None:
         """Take in what has been answered."""
@@ -95,7 +109,7 @@ class Accelerators:
             why = self._neuron.why if self._neuron is not None and self._neuron.why else driver.why
             return [self._fallback, round(driver.since), why, None]
         why = "no NVIDIA driver" if driver.code == nvml.NO_LIBRARY else driver.why
-        return [driver.state, round(driver.since), why, driver.code]
+        return [driver.state, round(driver.since, 1), why, driver.code]
 
     def take(self) -> "dict[str, object]":
         """Sections that have not been told yet."""

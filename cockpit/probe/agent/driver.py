@@ -9,19 +9,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cockpit.probe.agent.child import Body
 
-STARTING, OK, SLOW, HUNG, CRASHED, NONE = "starting", "ok", "slow", "hung", "crashed", "none"
+STARTING, OK, SILENT, SLOW, HUNG, CRASHED, NONE = "starting", "ok", "silent", "slow", "hung", "crashed", "none"
 
 
 class Driver:
     """Asks the NVML child and never waits for it.
 
-    After `deadline_s` without an answer the child is killed and left alone: a process in D state ignores
-    SIGKILL, and waiting for it would hang the parent as well. The next one is started only when the old one
-    is gone and `backoff_s` has passed.
+    An answer that is out for `silent_s` is told as that at once; after `slow_s` it is trouble. After `deadline_s`
+    without an answer the child is killed and left alone: a process in D state ignores SIGKILL, and waiting for it
+    would hang the parent as well. The next one is started only when the old one is gone and `backoff_s` has passed.
     """
 
     def __init__(
-        self, nursery: Nursery, body: "Body", slow_s: float, deadline_s: float, backoff_s: "list[float]"
+        self,
+        nursery: Nursery,
+        body: "Body",
+        silent_s: float,
+        slow_s: float,
+        deadline_s: float,
+        backoff_s: "list[float]",
     ) -> None:
         self.state = STARTING
         self.since = time.time()
@@ -29,7 +35,7 @@ class Driver:
         self.code: int | None = None  # of NVML, when the driver itself refused
         self.took_ms: int | None = None
         self._nursery, self._body = nursery, body
-        self._slow_s, self._deadline_s, self._backoff_s = slow_s, deadline_s, backoff_s
+        self._silent_s, self._slow_s, self._deadline_s, self._backoff_s = silent_s, slow_s, deadline_s, backoff_s
         self._child: Child | None = None
         self._asked: float | None = None
         self._asked_at = 0.0
@@ -46,7 +52,7 @@ class Driver:
         if self._child is None and now >= self._not_before:
             return self._start(now)
         child = self._child
-        if child is None or child.killed or self._asked is not None or self.state not in (OK, SLOW):
+        if child is None or child.killed or self._asked is not None or self.state not in (OK, SILENT, SLOW):
             return False
         if child.tell(word):
             self._asked, self._asked_at = now, time.time()
@@ -78,7 +84,8 @@ class Driver:
             return 0.01
         if self._asked is None:
             return 60.0
-        limit = self._slow_s if self.state in (OK, STARTING) else self._deadline_s
+        limits = {OK: min(self._silent_s, self._slow_s), STARTING: self._slow_s, SILENT: self._slow_s}
+        limit = limits.get(self.state, self._deadline_s)
         return max(0.0, self._asked + limit - now) + 0.01
 
     def _start(self, now: float) -> bool:
@@ -109,8 +116,10 @@ class Driver:
             child.kill()
             child.reap()
             self._fail(now, HUNG, f"no answer within {self._deadline_s:g} s", self._asked_at)
-        elif late > self._slow_s and self.state in (OK, STARTING):
+        elif late > self._slow_s and self.state in (OK, STARTING, SILENT):
             self._become(SLOW, self._asked_at)
+        elif late > self._silent_s and self.state == OK:
+            self._become(SILENT, self._asked_at)
 
     def _gone(self, now: float, child: Child) -> None:
         self._child = None
@@ -126,8 +135,8 @@ class Driver:
         self._become(state, since or time.time())
 
     def _become(self, state: str, since: float) -> None:
-        trouble = (SLOW, HUNG)
-        # From slow to hung the trouble is the same, and so is its beginning.
+        trouble = (SILENT, SLOW, HUNG)
+        # From silent to hung the trouble is the same, and so is its beginning.
         if state != self.state and not (state in trouble and self.state in trouble):
             self.since = since
         if state == OK:

@@ -3,10 +3,13 @@
 A GPU never leaves the list: one that is lost keeps its last identity and gets an error instead of values.
 """
 
+import os
+
 from cockpit.probe.agent.values import pci_id, read_text
 
 NOT_LISTED = "e28"  # NVML's "GPU not found", for one that the driver has stopped to name
 _NVIDIA = "0x10de"
+_DEVICE = "nvidia"
 _GPU_CLASSES = ("0x0302", "0x0300")
 
 TYPE_CHECKING = False
@@ -112,3 +115,17 @@ def pci_gpus(sysfs: str, names: "list[str]") -> "list[str]":
         if read_text(f"{path}/vendor") == _NVIDIA and read_text(f"{path}/class")[:6] in _GPU_CLASSES:
             found.append(pci_id(name))
     return found
+
+
+def hidden_gpus(dev: str, names: "list[str]") -> "list[int]":
+    """Minors of the GPUs among these names of /dev that this login may not open.
+
+    Asking the kernel for access opens nothing, so a hung driver does not matter, and a cgroup that keeps devices
+    from its processes (Slurm's ConstrainDevices, with pam_slurm_adopt for logins) is told even to root.
+    """
+    found = []
+    for name in names:
+        number = name[len(_DEVICE) :]
+        if name.startswith(_DEVICE) and number.isdigit() and not os.access(f"{dev}/{name}", os.R_OK | os.W_OK):
+            found.append(int(number))
+    return sorted(found)

@@ -83,6 +83,7 @@ class Probe:
             "drv": accel.versions,
             "gpus": accel.inventory.entries,
             "pci": accel.pci,
+            "hid": accel.hidden,
             "efa": self._efa.devices,
             "log": self._log.source,
             "no": dict(self._missing()),
@@ -148,6 +149,7 @@ def run(words: "list[str]", packed_pynvml: bytes) -> None:
 def _loop(link: Link, probe: Probe, interval_s: float) -> None:
     due = time.monotonic()
     answer_by: float | None = None  # until when the line of this tick waits for the driver
+    silent = False
     poller = select.poll()
     while True:
         now = time.monotonic()
@@ -156,6 +158,10 @@ def _loop(link: Link, probe: Probe, interval_s: float) -> None:
             due = max(due + interval_s, now + interval_s / 2)
             answer_by = now + min(_MAX_GRACE_S, interval_s * _GRACE_SHARE)
         probe.step(now)
+        if probe.accel.fell_silent != silent:
+            silent = not silent
+            # A tick whose question is out for long waits no longer for it.
+            answer_by = now if silent else answer_by
         if answer_by is not None and (not probe.accel.waiting or now >= answer_by) and link.clear:
             link.send(probe.lines(now))
             answer_by = None

@@ -6,6 +6,7 @@ DEFAULTS = {
     "efa": "15",
     "mounts": "30",
     "timeout": "5",  # of one mount, of EFA's counters, of the look at processes
+    "driver_silent": "1.7",  # told at once, and no trouble yet
     "driver_slow": "10",
     "driver_hung": "30",
     "smi": "10",  # one run costs a second of CPU time, and initialises GPUs that nothing else holds
@@ -14,6 +15,7 @@ DEFAULTS = {
     "heartbeat": "15",
     "proc": "/proc",
     "sys": "/sys",
+    "dev": "/dev",
     "kmsg": "/dev/kmsg",
     "mount_check": "",
     "nvidia_smi": "nvidia-smi",

@@ -1,0 +1,74 @@
+"""All clusters of the config, one line each; enter opens one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from cockpit.clusters import Clusters
+from cockpit.lineup import ClusterLine, cluster_line
+from screens import chrome, grid_messages
+from screens.filter_bar import FilterBar
+from screens.grid import Grid
+from screens.lineup_table import FIELDS, columns
+
+TICK_S = 1.0
+
+
+class LineupScreen(ModalScreen[str]):
+    """Dismissed with the name of the cluster to open, or with None.
+
+    While it is open every cluster is read: nodes and queue only, no node is dialled for its GPUs.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", show=False, priority=True),
+        Binding("escape,q", "dismiss", "back"),
+    ]
+
+    def __init__(self, clusters: Clusters) -> None:
+        super().__init__()
+        self._clusters = clusters
+
+    def compose(self) -> ComposeResult:
+        self._grid: Grid[ClusterLine] = Grid(
+            columns(),
+            lambda line: line.name,
+            health=lambda line: line.health,
+            fields=FIELDS,
+            title="clusters",
+            sort="worst",
+            id="lineup",
+        )
+        yield self._grid
+        yield FilterBar()
+        yield chrome.Line(id="lineup-keys")
+
+    def on_mount(self) -> None:
+        """Read every cluster, and look once a second."""
+        for name in self._clusters.names:
+            self._clusters.open(name).start(gpus=False)
+        self.query_one("#lineup-keys", chrome.Line).say(
+            [(" enter ", "accent"), "open", (" / ", "accent"), "filter", (" esc ", "accent"), "back"]
+        )
+        self._grid.focus()
+        self.show_lines()
+        self.set_interval(TICK_S, self.show_lines)
+
+    def show_lines(self) -> None:
+        """Show what is known of each cluster now."""
+        self._grid.show([cluster_line(cluster) for cluster in self._clusters.opened()])
+
+    def action_filter(self) -> None:
+        """Type a filter for the clusters."""
+        self.query_one(FilterBar).open(self._grid)
+
+    @on(grid_messages.Opened)
+    def choose(self, event: grid_messages.Opened) -> None:
+        """Open the cluster of that line."""
+        event.stop()
+        self.dismiss(event.key)

@@ -1,0 +1,214 @@
+"""What keys do with the thing that the cursor is on, and what palette and menus are told of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from textual import on
+from textual.screen import Screen
+
+import themes
+from cockpit.cluster import Cluster
+from cockpit.config import theme_names
+from cockpit.models import FaultError, Problem
+from screens import grid_messages, outlet
+from screens.commands import Command, Context
+from screens.filters import field_filter
+from screens.keymap import Keymap
+from screens.keys import press
+from screens.lines import Line, Subject
+from screens.pane import TablePane
+from screens.pane_spec import PaneSpec
+from screens.subjects import NOTHING, problems_of, title
+from screens.text_messages import CopyText
+from screens.text_view import TextView
+
+if TYPE_CHECKING:
+    from screens.cluster_app import ClusterApp
+
+_DETAILS = ("node", "gpu", "job", "queue", "problem")
+
+
+class Verbs(Screen[None]):
+    """The part of CockpitScreen that acts on a subject. Dialogs are imported when they are first opened."""
+
+    cluster: Cluster
+
+    if TYPE_CHECKING:
+
+        @property
+        def pane(self) -> TablePane: ...
+
+        def scopes(self) -> tuple[str, ...]: ...
+        def subject(self) -> Subject | None: ...
+        async def go(self, subject: Subject, view: str = "detail") -> None: ...
+        async def action_pane(self, name: str) -> None: ...
+        def text_view(self) -> TextView | None: ...
+
+    # What is known of where one is.
+
+    @property
+    def host(self) -> ClusterApp:
+        """The app with what it has for every cluster."""
+        return cast("ClusterApp", self.app)
+
+    @property
+    def keymap(self) -> Keymap:
+        """The user's own keys."""
+        return self.host.keymap_of_user
+
+    def context(self) -> Context:
+        """Where somebody is, for palette, menus and help."""
+        pane = None if self.text_view() else self.pane
+        marked = tuple(Subject(pane.spec.kind, key) for key in pane.marked_keys) if pane else ()
+        return Context(
+            self.cluster.view,
+            self.scopes(),
+            self.subject(),
+            marked,
+            problems=self.cluster.problems(),
+            keymap=self.keymap,
+            cluster=self.cluster.config.name,
+            clusters=self.host.clusters.names,
+            theme=self.app.theme,
+            themes=theme_names(),
+        )
+
+    async def run_command(self, command: Command | None) -> None:
+        """Do what was chosen in the palette or a menu."""
+        if command is None:
+            return
+        name, argument = command.id, command.argument
+        if name in _DETAILS:
+            await self.go(Subject(name, argument))
+        elif name == "user":
+            await self.action_pane("queue")
+            self.pane.set_filter(field_filter("user", argument))
+        elif name == "cluster":
+            self.host.show_cluster(argument)
+        elif name == "theme":
+            self.host.show_theme(argument)
+        elif name == "screenshot":
+            # The dialog is still on the screen when its result is told.
+            self.call_after_refresh(self.take_screenshot)
+        else:
+            await press(self, name, [self.pane])
+
+    def take_screenshot(self) -> None:
+        """Write what is on the screen to files."""
+        outlet.screenshot(self.app, self.cluster.config.name, redact=self.host.redact_screenshots)
+
+    # What keys do.
+
+    async def action_palette(self) -> None:
+        """Go somewhere, or do something by its name."""
+        from screens.palette import PaletteScreen
+
+        await self.app.push_screen(PaletteScreen(self.context()), self.run_command)
+
+    async def action_action_menu(self) -> None:
+        """Everything that can be done with what the cursor is on."""
+        from screens.action_menu import ActionMenuScreen
+
+        await self.app.push_screen(ActionMenuScreen(self.context()), self.run_command)
+
+    async def action_copy_menu(self) -> None:
+        """Copy as a table, JSON, markdown or command."""
+        from screens.copy_menu import CopyMenuScreen
+        from screens.copy_offers import row_offers, text_offers
+
+        text = self.text_view()
+        if text is not None:
+            await self.app.push_screen(CopyMenuScreen("this text", text_offers(text.text, text.current_line)))
+            return
+        wanted, spec = set(self.pane.target_keys), self.pane.spec
+        rows = [row for row in self.pane.visible_rows if spec.key(row) in wanted]
+        if not rows:
+            outlet.tell(self.app, NOTHING)
+            return
+        from screens.subject_entries import targets_title
+
+        await self.app.push_screen(CopyMenuScreen(targets_title(self.context()), row_offers(spec, rows)))
+
+    async def action_help(self) -> None:
+        """What every key does here."""
+        from screens.help import HelpScreen
+        from screens.help_lines import LEGENDS
+
+        fields = () if self.text_view() else self.pane.fields
+        legend = LEGENDS.get(self.pane.spec.id, ())
+        await self.app.push_screen(HelpScreen(self.scopes(), self.keymap, fields=fields, legend=legend))
+
+    def action_ssh(self) -> None:
+        """A shell on the node behind what the cursor is on."""
+        from screens.ssh_shell import open_shell
+
+        open_shell(self.app, self.cluster, self.subject())
+
+    # Problems.
+
+    async def action_acknowledge(self) -> None:
+        """Set a problem aside with a note, or take it back."""
+        subject = self.subject()
+        about = problems_of(self.cluster.problems(), subject) if subject else ()
+        if not about:
+            outlet.tell(self.app, f"no problem is known of {title(subject)}" if subject else NOTHING)
+            return
+        problem = about[0]
+        if problem.acknowledged is not None:
+            self._book(lambda: self.cluster.take_back(problem.key), f"taken back: {problem.subject}: {problem.title}")
+            return
+        from screens.note_dialog import NoteDialog
+
+        def keep(note: str | None) -> None:
+            if note is not None:
+                done = f"set aside: {problem.subject}: {problem.title}"
+                self._book(lambda: self.cluster.acknowledge(problem.key, note), done)
+
+        dialog = NoteDialog("set this problem aside", _problem_lines(problem), "why: who takes care of it, until when")
+        await self.app.push_screen(dialog, keep)
+
+    def _book(self, change: Any, done: str) -> None:
+        """Write it down on a thread, since a home directory may hang."""
+
+        def work() -> None:
+            try:
+                change()
+            except FaultError as error:
+                self.app.call_from_thread(outlet.tell, self.app, error.fault.line(), severity="error")
+                return
+            self.app.call_from_thread(outlet.tell, self.app, done)
+
+        threading.Thread(target=work, name="acknowledge", daemon=True).start()
+
+    # What tables and texts ask for.
+
+    @on(grid_messages.CopyRequested)
+    def copy_rows(self, event: grid_messages.CopyRequested) -> None:
+        """Put the names of rows on the clipboard."""
+        outlet.copy(self.app, spec_of(event).copied(event.keys))
+
+    @on(CopyText)
+    def copy_details(self, event: CopyText) -> None:
+        """Put a text on the clipboard."""
+        outlet.copy(self.app, event.text)
+
+    @on(grid_messages.ExportRequested)
+    def export_rows(self, event: grid_messages.ExportRequested) -> None:
+        """Write the lines shown to files of the user's own."""
+        outlet.export_rows(self.app, self.cluster.config.name, spec_of(event), event.grid.visible_rows)
+
+
+def spec_of(event: grid_messages.GridMessage) -> PaneSpec:
+    """The spec of the pane that sent a message: by now another one may be in front."""
+    assert isinstance(event.grid, TablePane)
+    return event.grid.spec
+
+
+def _problem_lines(problem: Problem) -> Sequence[Line]:
+    return [
+        [(problem.subject, themes.STATE_TOKENS[problem.health]), f"  {problem.title}"],
+        [(problem.evidence[:300], "dim")],
+    ]
