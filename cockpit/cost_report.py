@@ -14,7 +14,7 @@ from cockpit.price_models import Price
 from cockpit.report import envelope
 from cockpit.sources.prices import bundled
 from cockpit.text import printable
-from cockpit.words import MISSING, span
+from cockpit.words import MISSING, plural, span
 
 LIST_NOTE = "list prices, not what the account pays (savings plans, private discounts)"
 
@@ -59,7 +59,7 @@ def lines(cluster: Cluster) -> list[str]:
     )
     if report.since_launch_usd is not None:
         told.append(f"spent   {usd(report.since_launch_usd)} since these instances were launched, at today's prices")
-    told.append(f"idle    {usd(report.idle_usd_h)}/h, {report.idle_gpus} GPUs" + _unseen(report))
+    told.append(f"idle    {usd(report.idle_usd_h)}/h, {plural(report.idle_gpus, 'GPU')}" + _unseen(report))
     for line in report.lines:
         market = line.market.value if line.market else "as if on demand"
         each = f" ({usd(line.price.usd_h)} each)" if line.price and line.count > 1 else ""
@@ -67,7 +67,7 @@ def lines(cluster: Cluster) -> list[str]:
                     f"{usd(line.usd_h):>10}/h{each} {market}")  # fmt: skip
     for idle in report.idle:
         whose = " ".join(part for part in (idle.who, f"job {idle.job}" if idle.job else "") if part) or "nobody"
-        gpus = f"{idle.gpus} GPUs" if idle.gpus is not None else "no GPUs"
+        gpus = plural(idle.gpus, "GPU") if idle.gpus is not None else "no GPUs"
         told.append(f"  {idle.why:<12} {gpus:>9} {usd(idle.usd_h):>10}/h {printable(whose)}: {fold(idle.nodes)}")
     return told + [f"prices  {price_words(price)}" for price in report.prices] + _notes(report)
 

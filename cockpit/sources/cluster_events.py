@@ -18,6 +18,7 @@ DEADLINE_S = 12.0
 FIRST_BYTES = 262_144  # some hours of a usual cluster
 MOST_BYTES = 1_048_576  # in one read
 KEPT = 500
+MISSING, REFUSED = "not there", "may not be read"
 
 # Arguments: a mark nobody can guess, then pairs of a file and how much of it is known. Logs may be root's.
 _SCRIPT = r"""
@@ -53,7 +54,10 @@ class EventReads:
         self._broken = 0
 
     def read(self) -> ClusterEvents:
-        """Everything known by now; raises FaultError when the head does not answer or lets no file be read."""
+        """Everything known by now; raises FaultError when the head does not answer or lets no file be read.
+
+        Files that are not there are no fault: ParallelCluster writes events from about 3.6 on.
+        """
         mark = secrets.token_hex(8)
         pairs = [word for name in self._files for word in (name, str(self._known[name]))]
         done = self._host.run(
@@ -64,9 +68,9 @@ class EventReads:
             why = printable(done.stderr[:200].strip()) or "its answer is cut off"
             raise FaultError(Fault(FaultKind.GARBLED, "reading ParallelCluster's events", why))
         unread = dict(told for piece in pieces[1:-1] if (told := self._take(piece)))
-        if unread and len(unread) == len(self._files):
-            why = f"{', '.join(unread)}: {next(iter(unread.values()))}"
-            raise FaultError(Fault(FaultKind.MISSING, "reading ParallelCluster's events", why, "log in as an admin"))
+        if len(unread) == len(self._files) and REFUSED in unread.values():
+            why = "neither this login nor sudo may read its files in /var/log/parallelcluster"
+            raise FaultError(Fault(FaultKind.DENIED, "reading ParallelCluster's events", why, "log in as an admin"))
         return ClusterEvents(self._events, self._heartbeat, unread, self._broken)
 
     def _take(self, piece: bytes) -> tuple[str, str] | None:
@@ -74,7 +78,7 @@ class EventReads:
         head, _, body = piece.partition(b"\n")
         name, _, word = head.decode("utf-8", "replace").rpartition(" ")
         if not word.isdigit():
-            return name, "not there" if word == "missing" else "may not be read"
+            return name, MISSING if word == "missing" else REFUSED
         start, was = int(word), self._known[name]
         self._known[name] = start + len(body)
         carried = self._cut.pop(name, b"") if start == was else b""

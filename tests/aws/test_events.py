@@ -11,9 +11,11 @@ import pytest
 from cockpit.event_models import ClusterEvents
 from cockpit.event_problems import of_events
 from cockpit.formats.pcluster_events import parse_events, parse_resume_log
+from cockpit.hosts.base import Completed
 from cockpit.hosts.local import LocalHost
 from cockpit.models import FaultError, Health, Problem
 from cockpit.sources.cluster_events import EventReads
+from tests.still import still_cluster
 
 ICE = {
     "failure-type": "ice-failures",
@@ -111,12 +113,18 @@ def test_only_what_is_new_is_read_and_a_half_line_is_waited_for(tmp_path: Path) 
     assert len(reads.read().of_node("gpu-dy-p5-1")) == 2
 
 
-def test_a_file_that_is_not_there_is_told_and_none_at_all_is_a_fault(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_told_and_an_answer_that_is_none_is_a_fault(tmp_path: Path) -> None:
     reads, events, log = follow(tmp_path)
-    with pytest.raises(FaultError, match="not there"):
-        reads.read()
+    assert reads.read() == ClusterEvents(unread={str(events): "not there", str(log): "not there"})
     events.write_bytes(BEAT)
     assert reads.read().unread == {str(log): "not there"}
+    _, head, _ = still_cluster()
+    head.answers["sh"] = lambda argv: Completed(0, b"motd\n", b"", 0.1)
+    with pytest.raises(FaultError, match="cut off"):
+        EventReads(head, (str(events),)).read()
+    head.answers["sh"] = lambda argv: Completed(0, f"{argv[3]} /x unread\n{argv[3]} end\n".encode(), b"", 0.1)
+    with pytest.raises(FaultError, match="nor sudo may read"):
+        EventReads(head, ("/x",)).read()
 
 
 def test_a_log_cannot_pretend_to_be_another_file(tmp_path: Path) -> None:
