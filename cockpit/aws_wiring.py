@@ -68,17 +68,20 @@ class AwsWiring:
 
     def calls(self) -> AwsCalls:
         """The way to AWS, for reads and for actions; the region is the config's, or the one the head tells."""
-        if self._calls is None:
-            region = self.scope().region
+        region = self.scope().region
+        if self._calls is None or self._calls.access.region != region:
+            # A head that was off at first may tell its region later; what was made for another one is of no use.
             self._calls = AwsCalls(AwsAccess(region, self._config.profile, self._config.endpoint_url))
+            self._reads = self._price_reads = self._storage_reads = None
         return self._calls
 
     def read(self) -> AwsReading:
         """One reading; runs on the source's thread."""
         self._ask_head()
+        calls = self.calls()
         if self._reads is None:
             ids = SlurmIds(self._slurm, lambda: site.version if (site := self._store.state(SITE).data) else "")
-            self._reads = AwsReads(self.calls(), self.scope, nodes=self._nodes, slurm_ids=ids.read, clock=self._clock)
+            self._reads = AwsReads(calls, self.scope, nodes=self._nodes, slurm_ids=ids.read, clock=self._clock)
         reading = self._reads.read()
         self._find_prices(reading)
         self._stack_systems = reading.stack.data.fsx_ids if reading.stack.data else self._stack_systems

@@ -223,6 +223,13 @@ def _sources(machines: Sequence[Machine], prices: Prices) -> tuple[Price, ...]:
     return tuple(found.values())
 
 
+def compute_usd_h(report: CostReport) -> float | None:
+    """What stopping every compute node would save by the hour; None when no price is known."""
+    lines = [line for line in report.lines if line.queue not in ("head", "login")]
+    known = [line.usd_h for line in lines if line.usd_h is not None]
+    return sum(known) if known or not lines else None
+
+
 def until_monday_s(now: float) -> float:
     """Seconds until the next Monday, 09:00 on this machine's own clock; summer time is counted."""
     here = time.localtime(now)

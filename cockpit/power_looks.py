@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cockpit import joins
 from cockpit.cluster import Cluster
-from cockpit.fleet_power import How, PowerLook, PowerPlan
+from cockpit.fleet_power import How, Outcome, PowerLook, PowerPlan, started_outcome, stopped_outcome
 from cockpit.instance_join import join
 from cockpit.kinds import Kind
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.sources.aws import read_fleet, read_instances
 from cockpit.sources.aws_power import Waits
 from cockpit.sources.slurm import NODES, SlurmReads
 
@@ -46,6 +48,22 @@ def stop_plan(cluster: Cluster, how: How = How.NOW, *, head: bool = False) -> Po
 def start_plan(cluster: Cluster, counts: Mapping[str, int] | None = None) -> PowerPlan:
     """The plan to start it; waits for AWS, raises FaultError."""
     return _kind(cluster).start_plan(power_look(cluster), counts or {})
+
+
+def stopped(cluster: Cluster) -> Outcome:
+    """Whether the whole cluster is down, by DynamoDB and by EC2, asked just now; raises FaultError."""
+    calls, scope = cluster.aws.calls(), cluster.aws.scope()
+    status = read_fleet(calls, scope.fleet_table).status if scope.fleet_table else None
+    return stopped_outcome(status, read_instances(calls, scope) if scope.filters else None)
+
+
+def started(cluster: Cluster) -> Outcome:
+    """Whether it is up: the fleet RUNNING and every static node answering Slurm; raises FaultError."""
+    calls, scope, kind = cluster.aws.calls(), cluster.aws.scope(), _kind(cluster)
+    status = read_fleet(calls, scope.fleet_table).status if scope.fleet_table else None
+    instances = read_instances(calls, scope) if scope.filters else None
+    static = [node for node in cluster.view.nodes or () if kind.origin(node.name) in ("static", "")]
+    return started_outcome(status, instances, len(static), sum(1 for node in static if joins.takes_work(node)))
 
 
 def waits(cluster: Cluster) -> Waits:

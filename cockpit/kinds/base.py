@@ -32,6 +32,10 @@ class Kind(Protocol):
         """What of AWS belongs to this cluster; without facts, by the config alone."""
         ...
 
+    def place(self, node: str) -> tuple[str, str]:
+        """Queue and compute resource that a node's name tells; "" where a kind's names tell none."""
+        ...
+
     @property
     def event_files(self) -> tuple[str, ...]:
         """Files on the head in which the kind's own daemons tell what they do; () for none."""

@@ -25,6 +25,9 @@ class HyperPod:
     def origin(self, node: str) -> str:
         return ""
 
+    def place(self, node: str) -> tuple[str, str]:
+        return "", ""
+
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_hyperpod(config, facts)
 

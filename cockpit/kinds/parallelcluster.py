@@ -32,6 +32,10 @@ class ParallelCluster:
         match = _NODE.fullmatch(node)
         return {"st": "static", "dy": "dynamic"}[match["origin"]] if match else ""
 
+    def place(self, node: str) -> tuple[str, str]:
+        match = _NODE.fullmatch(node)
+        return (match["queue"], match["resource"]) if match else ("", "")
+
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_parallelcluster(config, facts)
 

@@ -25,6 +25,9 @@ class PlainSlurm:
     def origin(self, node: str) -> str:
         return ""
 
+    def place(self, node: str) -> tuple[str, str]:
+        return "", ""
+
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_plain_slurm(config, facts)
 

@@ -8,6 +8,11 @@ from cockpit import report
 from cockpit.cluster import Cluster
 from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
+from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.power_looks import started, stop_plan, stopped, waits
+from cockpit.preflight_models import Result
+from cockpit.preflights import preflight
+from cockpit.sources.aws_power import carry_out
 from tests.aws.moto_cluster import MotoCluster
 from tests.still import still_cluster
 
@@ -56,3 +61,58 @@ def test_aws_that_does_not_answer_takes_nothing_else_with_it() -> None:
     assert cluster.view.nodes
     problem = next(problem for problem in cluster.problems() if problem.key == "source:aws")
     assert (problem.health.value, "127.0.0.1:9" in problem.title) == ("warn", True)
+
+
+def test_a_whole_stop_from_plan_to_proof(moto: MotoCluster) -> None:
+    cluster, _, _ = still_cluster(moto.config)
+    cluster.read_once()
+    assert started(cluster).text.endswith("4 compute instances running")
+    plan = stop_plan(cluster)
+    assert plan.effects == ("4 compute instances terminated: 4 × p5.48xlarge",)
+    assert any("killed" in line for line in plan.irreversible)  # the demo's jobs run
+    assert moto.fleet_item()["Data"]["M"]["status"] == {"S": "RUNNING"}
+    for step in plan.steps:
+        if step.via == "aws":
+            carry_out(cluster.aws.calls(), step.argv)
+    assert stopped(cluster).text == "fleet STOP_REQUESTED, 4 running"
+    moto.set_fleet("STOPPED")
+    for node in moto.nodes:
+        moto.terminate(node)
+    outcome = stopped(cluster)
+    assert (outcome.done, outcome.text) == (True, "0 instances running, 0 $/h compute")
+    assert started(cluster).failed
+
+
+def test_waits_look_at_slurm_and_the_head(moto: MotoCluster) -> None:
+    cluster, head, _ = still_cluster(moto.config)
+    look = waits(cluster)
+    assert look.running_jobs() > 0
+    head.answers["true"] = lambda argv: Completed(0, b"", b"", 0.1)
+    assert look.head_answers()
+    head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "no"))
+    assert not look.head_answers()
+
+
+def test_a_preflight_of_nodes_that_are_down(moto: MotoCluster) -> None:
+    cluster, _, _ = still_cluster(moto.config)
+    cluster.read_once()
+    (flight,) = preflight(cluster, ["gpu-dy-p5-3", "gpu-dy-p5-4"])
+    assert flight.ask is not None
+    assert (flight.ask.type, flight.ask.count, flight.ask.queue) == ("p5.48xlarge", 2, "gpu")
+    assert {"quota", "addresses", "zone"} <= {verdict.check for verdict in flight.verdicts}
+    (unknown,) = preflight(cluster, ["cpu-dy-c6i-1"])
+    assert unknown.verdicts[0].result is Result.UNKNOWN
+
+
+def test_the_region_that_a_head_tells_late_is_taken(moto: MotoCluster) -> None:
+    config = ClusterConfig("x", kind="parallelcluster", stack="prod", endpoint_url=moto.endpoint)
+    cluster, head, clock = still_cluster(config)
+    head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "no"))
+    cluster.read_once()
+    before = cluster.aws.calls()
+    head.fault = None
+    facts = ["squeue=/opt/slurm/bin/squeue", "uid=0", f"epoch={int(clock.now())}", "region=us-east-1", "end=yes"]
+    head.answers["sh"] = lambda argv: Completed(0, "\n".join(facts).encode(), b"", 0.01)
+    cluster.read_once()
+    assert cluster.aws.calls() is not before
+    assert cluster.aws.calls().access.region == "us-east-1"
