@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,11 @@ def _client(service: str, endpoint: str) -> Any:
     )
 
 
+@functools.cache
+def _calls(endpoint: str) -> AwsCalls:
+    return AwsCalls(AwsAccess(REGION, None, endpoint, attempts=1))
+
+
 @dataclass
 class MotoCluster:
     """One cluster named `name`; every helper writes through the real API."""
@@ -60,43 +65,48 @@ class MotoCluster:
         return kind_named("parallelcluster").aws_scope(self.config, None)
 
     def calls(self) -> AwsCalls:
-        """The cockpit's own way to this server."""
-        return AwsCalls(AwsAccess(REGION, None, self.endpoint, attempts=1))
+        """The cockpit's own way to this server; its clients are made once, since that takes botocore long."""
+        return _calls(self.endpoint)
 
     def build(self, nodes: Sequence[str], kind: str = "p5.48xlarge") -> MotoCluster:
         """Stack, tables with a RUNNING fleet, the head, and an instance for each node."""
-        self.head = self.launch("HeadNode", kind="m5.xlarge")
+        self.head = self.launch("HeadNode", kind="m5.xlarge")[0]
         self._stack()
         self._tables()
+        alike: dict[tuple[str, str], list[str]] = {}
         for node in nodes:
-            self.add(node, kind)
+            queue, _, resource, _ = node.split("-")
+            alike.setdefault((queue, resource), []).append(node)
+        for (queue, resource), names in alike.items():
+            self._add(names, queue, resource, kind)
         return self
 
-    def launch(self, node_type: str, kind: str, **tags: str) -> str:
-        """One tagged instance; returns its id."""
-        told = {
-            "Name": node_type,
-            "parallelcluster:cluster-name": self.name,
-            "parallelcluster:node-type": node_type,
-            **{key.replace("_", "-").replace("parallelcluster-", "parallelcluster:"): v for key, v in tags.items()},
-        }
+    def launch(self, node_type: str, kind: str, count: int = 1, tags: Mapping[str, str] | None = None) -> list[str]:
+        """Tagged instances of one sort; returns their ids."""
+        told = {"Name": node_type, "cluster-name": self.name, "node-type": node_type, **(tags or {})}
+        pairs = [
+            {"Key": key if key == "Name" else f"parallelcluster:{key}", "Value": value} for key, value in told.items()
+        ]
         answer = self.client("ec2").run_instances(
             ImageId="ami-12c6146b",
             InstanceType=kind,
-            MinCount=1,
-            MaxCount=1,
-            TagSpecifications=[{"ResourceType": "instance", "Tags": [{"Key": k, "Value": v} for k, v in told.items()]}],
+            MinCount=count,
+            MaxCount=count,
+            TagSpecifications=[{"ResourceType": "instance", "Tags": pairs}],
         )
-        return str(answer["Instances"][0]["InstanceId"])
+        return [str(one["InstanceId"]) for one in answer["Instances"]]
 
-    def add(self, node: str, kind: str = "p5.48xlarge") -> str:
-        """A compute instance for a node named <queue>-st-<resource>-<n>, and its item in the node table."""
-        queue, _, resource, _ = node.split("-")
-        names = {"parallelcluster_queue_name": queue, "parallelcluster_compute_resource_name": resource}
-        instance = self.nodes[node] = self.launch("Compute", kind, **names)
-        item = {"Id": {"S": node}, "InstanceId": {"S": instance}, "HeadNodePrivateIp": {"S": "10.0.0.1"}}
-        self.client("dynamodb").put_item(TableName=f"parallelcluster-slurm-{self.name}", Item=item)
-        return instance
+    def _add(self, names: Sequence[str], queue: str, resource: str, kind: str) -> None:
+        """Instances for nodes named <queue>-st-<resource>-<n>, and their items in the node table."""
+        tags = {"queue-name": queue, "compute-resource-name": resource}
+        for node, instance in zip(names, self.launch("Compute", kind, len(names), tags), strict=True):
+            self.nodes[node] = instance
+        puts = [
+            {"PutRequest": {"Item": {"Id": {"S": node}, "InstanceId": {"S": self.nodes[node]},
+                                     "HeadNodePrivateIp": {"S": "10.0.0.1"}}}}
+            for node in names
+        ]  # fmt: skip
+        self.client("dynamodb").batch_write_item(RequestItems={f"parallelcluster-slurm-{self.name}": puts})
 
     def address(self, node: str) -> str:
         answer = self.client("ec2").describe_instances(InstanceIds=[self.nodes[node]])

@@ -170,7 +170,7 @@ def test_waiting_follows_the_fleet_and_then_ec2_until_nothing_is_left(moto: Moto
 def test_what_refuses_to_die_is_named(moto: MotoCluster) -> None:
     wait, sleep = waits(moto)
     with pytest.raises(FaultError) as caught:
-        wait.wait(("wait", "gone"), lambda _: None, sleep)
+        wait.wait(("wait", "gone"), lambda _: None, lambda seconds: bool(sleep(40 * seconds)))
     assert caught.value.fault.kind is FaultKind.TIMEOUT
     assert f"{moto.nodes['gpu-st-p5-1']} running" in caught.value.fault.why
 

@@ -113,7 +113,7 @@ def test_an_endpoint_that_is_not_there_is_one_fault_and_keeps_what_was_read(moto
 def test_without_credentials_the_fault_says_what_to_set(moto: MotoCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    calls = moto.calls()
+    calls = AwsCalls(moto.calls().access)
     with pytest.raises(FaultError) as caught:
         AwsReads(calls, lambda: moto.scope).read()
     assert caught.value.fault.kind is FaultKind.AUTH
