@@ -1,4 +1,4 @@
-"""The command line: every read is here too, with --json, and exit codes that a script can trust.
+"""The command line: every read and every change is here too, with --json, and exit codes that a script can trust.
 
 0 fine · 1 something is wrong with the cluster · 2 wrong usage or config · 3 not reached · 4 refused.
 """
@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_cost
-from cockpit.config import ClusterConfig, Config, ConfigError, config_path
+from cockpit import cli_actions, cli_cost
+from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
     keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
     keys.set_defaults(run=_keys)
+    cli_actions.register(commands, _common, _load)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
@@ -323,7 +324,9 @@ def _demo(arguments: argparse.Namespace) -> int:
         config = load_config(demo.start())
         name = next(iter(config.clusters))
         if arguments.headless:
-            return _headless(config.clusters[name], 5.0 if arguments.seconds is None else arguments.seconds)
+            return _headless(
+                config.clusters[name], config.rules, 5.0 if arguments.seconds is None else arguments.seconds
+            )
         gc.disable()
         from cockpit.app import run_app
 
@@ -333,11 +336,11 @@ def _demo(arguments: argparse.Namespace) -> int:
         demo.stop()
 
 
-def _headless(config: ClusterConfig, seconds: float) -> int:
+def _headless(config: ClusterConfig, rules: Rules, seconds: float) -> int:
     """Poll for a while without a screen, then print the status; what a demo shows is no failure of the command."""
     from cockpit.cluster import Cluster
 
-    cluster = Cluster(config)
+    cluster = Cluster(config, rules=rules)
     cluster.start()
     try:
         time.sleep(seconds)

@@ -5,7 +5,6 @@ This is what screens and the command line are handed; they never build a host or
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cockpit import joins, problems
 from cockpit.acknowledged import Acknowledged
 from cockpit.acknowledged_file import AcknowledgedFile
+from cockpit.arming import ReadOnly
 from cockpit.aws_models import AwsReading, Instance, Joined
 from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
@@ -24,7 +24,9 @@ from cockpit.event_models import ClusterEvents
 from cockpit.event_problems import of_events
 from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
 from cockpit.fleet_state import Fleet
-from cockpit.formats.scontrol_show import JobDetail, NodeDetail, parse_job_detail, parse_node_detail
+from cockpit.formats.listpids import JobPid
+from cockpit.formats.node_history import NodeOutage
+from cockpit.formats.scontrol_show import JobDetail, NodeDetail, Pairs, parse_job_detail, parse_node_detail
 from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.hosts import open_host, retry_now
@@ -37,6 +39,7 @@ from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
+from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.sources.storage import STORAGE
 from cockpit.storage_models import StorageReading
@@ -93,7 +96,7 @@ class Cluster:
         watch_gpus: bool = True,
     ) -> None:
         self.config, self.clock, self.rules = config, clock, rules or Rules()
-        self.read_only = read_only or config.read_only
+        self.lock = ReadOnly(forced=read_only, configured=config.read_only, clock=clock)
         self.store = Store(clock)
         self.pace = Pace(clock)
         self.head: Host = head or open_host(config.head, ssh_config=config.ssh_config)
@@ -122,6 +125,9 @@ class Cluster:
         self._started = False
         self.aws = AwsWiring(config, self.slurm, self.store, lambda: self.view.nodes or (), clock)
         self.watches_gpus = watch_gpus
+        self._pool: NodePool | None = None
+        self._pool_lock = threading.Lock()
+        self._on_demand = OnDemand(self.slurm, self._open_nodes)
         self._pollers = self._slurm_pollers()
         if watch_gpus:
             self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
@@ -153,9 +159,15 @@ class Cluster:
         )
 
     def _open_nodes(self) -> NodePool:
+        """The one pool of connections to nodes, opened when it is first wanted, by whoever wants it."""
         from cockpit.hosts.pool import NodePool
 
-        return NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
+        with self._pool_lock:
+            if self._pool is None:
+                self._pool = NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
+            if self._stopped.is_set():
+                self._pool.close()
+            return self._pool
 
     def _gpu_targets(self) -> Iterable[Target]:
         """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
@@ -244,6 +256,11 @@ class Cluster:
         )
 
     @property
+    def read_only(self) -> bool:
+        """True when changes are refused just now; `lock` says why, and for how long it is armed."""
+        return self.lock.on
+
+    @property
     def kind(self) -> Kind | None:
         """The kind named in the config, else what the survey of the head found, else None."""
         if self.config.kind is not None:
@@ -308,10 +325,12 @@ class Cluster:
 
     def stop(self) -> None:
         """End the pollers and close every connection; waits for nothing."""
+        self._stopped.set()
         for poller in self._pollers:
             poller.stop()
-        self._stopped.set()
         self.streams.close()
+        if self._pool is not None:
+            self._pool.close()
         self.head.close()
 
     def refresh(self) -> None:
@@ -350,17 +369,30 @@ class Cluster:
 
     def job_detail(self, job: Job) -> JobDetail:
         """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
-        spec = str(job.job_id)
-        if job.array_job_id is not None and (first := re.match(r"\d+", job.array_tasks)):
-            # The array's own id would print every task: 22 MB for 20,000 of them.
-            spec = f"{job.array_job_id}_{first[0]}"
-        args = ["-d", "show", "job", spec]
+        args = ["-d", "show", "job", joins.job_spec(job)]
         return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job.label}"), job.job_id)
 
     def node_detail(self, name: str) -> NodeDetail:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
         args = ["-d", "show", "node", name]
         return parse_node_detail(self.slurm.read("scontrol", args, f"reading node {name}"))
+
+    def partition_detail(self, name: str) -> Pairs:
+        """Everything Slurm tells of one queue; waits for the head, so never call it on the UI thread."""
+        return self._on_demand.partition(name)
+
+    def node_history(self, name: str) -> tuple[NodeOutage, ...]:
+        """When a node was down or drained, by whom and why, if accounting keeps it; waits for the head."""
+        return self._on_demand.node_history(name)
+
+    def job_pids(self, node: Node, job: Job) -> tuple[JobPid, ...]:
+        """The job's processes on one of its nodes, from Slurm there; waits for that node. Raises FaultError."""
+        try:
+            return self._on_demand.job_pids(node, job)
+        finally:
+            watched = self.view.fleet.nodes if self.view.fleet else {}
+            if self._pool is not None and node.name not in watched:
+                self._pool.forget(node.name)  # nobody would see it come back as another machine
 
 
 def _has_looked(watch: NodeWatch) -> bool:

@@ -81,6 +81,7 @@ class Rules:
     gpu_hot_c: float = 85.0
     gpu_idle_pct: float = 60.0
     gpu_idle_for_s: float = 300.0
+    gpu_hang_for_s: float = 60.0
     straggler_pct: float = 20.0
     nccl_min_pct: float = 90.0
 

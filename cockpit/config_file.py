@@ -259,6 +259,7 @@ _RULES: dict[str, Reader] = {
     "gpu_hot_c": _number(30, 120),
     "gpu_idle_pct": _number(0, 100),
     "gpu_idle_for": _duration,
+    "gpu_hang_for": _duration,
     "straggler_pct": _number(1, 100),
     "nccl_min_pct": _number(1, 100),
 }
@@ -266,9 +267,7 @@ _RULES: dict[str, Reader] = {
 
 def _rules(place: _Place, node: yaml.Node) -> dict[str, float]:
     values: dict[str, float] = _section(_RULES)(place, node)
-    if "gpu_idle_for" in values:
-        values["gpu_idle_for_s"] = values.pop("gpu_idle_for")
-    return values
+    return {f"{key}_s" if key.endswith("_for") else key: value for key, value in values.items()}
 
 
 def _theme(place: _Place, node: yaml.Node) -> str:

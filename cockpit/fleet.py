@@ -216,6 +216,16 @@ def _job(held: tuple[Job, ...], processes: tuple[GpuProcess, ...], allocated: bo
     return held[0] if allocated and len(held) == 1 else None
 
 
+def about(rows: Iterable[GpuRow]) -> tuple[tuple[str, str], ...]:
+    """These GPUs, their nodes and the jobs that have them, for `Problem.about`."""
+    found: dict[tuple[str, str], None] = {}
+    for row in rows:
+        found[("gpu", row.key)] = found[("node", row.node)] = None
+        if row.job is not None:
+            found[("job", row.job.key)] = None
+    return tuple(found)
+
+
 def worst_first(row: GpuRow) -> tuple[int, float]:
     """Sort key: worst state first, then the least used of the allocated ones."""
     util = known(row.sample.util_pct) if row.sample else None

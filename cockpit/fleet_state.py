@@ -65,7 +65,13 @@ def of_several(
     newest = max(watches, key=lambda watch: watch.seen_at or 0.0)
     title += fleet.as_of(newest) if all(ages) else ""
     return Problem(key, health, brief(watch.node for watch in watches), title, step,
-                   evidence or fold(watch.node for watch in watches), since, len(watches))  # fmt: skip
+                   evidence or fold(watch.node for watch in watches), since, len(watches),
+                   about=about_nodes(watch.node for watch in watches))  # fmt: skip
+
+
+def about_nodes(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Nodes as `Problem.about` names them."""
+    return tuple(("node", name) for name in names)
 
 
 def earliest(times: Iterable[float | None]) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from cockpit.fleet import BUSY_PCT, HELD_MIB, GpuRow, gpu_freshness
+from cockpit.fleet import BUSY_PCT, HELD_MIB, GpuRow, about, gpu_freshness
 from cockpit.fleet_state import Fleet, Onsets
 from cockpit.formats.hostlist import fold
 from cockpit.gpu_models import DriverState, GpuProcess, GpuSample, NodeReading, known
@@ -109,6 +109,7 @@ def _gpu_problem(key: str, found: Sequence[tuple[GpuRow, Finding]], fleet: Fleet
         evidence=worst.evidence,
         since=min((at for row, finding in found if (at := _began(row, finding, fleet)) is not None), default=None),
         count=len(found),
+        about=about(row for row, _ in found),
     )
 
 
@@ -165,12 +166,14 @@ def _leftover(row: GpuRow, reading: NodeReading) -> bool:
 def _tell_not_given(key: str, subject: str, found: Sequence[GpuRow]) -> Problem:
     title = f"used by job {', '.join(map(str, _foreign_jobs(found)[:4]))}, which was not given it"
     step = "a process outlived its job, or nothing keeps jobs to their GPUs (ConstrainDevices in cgroup.conf)"
-    return Problem(key, Health.WARN, subject, title, step, _who(found), count=len(found))
+    jobs = tuple(("job", str(job_id)) for job_id in _foreign_jobs(found))
+    return Problem(key, Health.WARN, subject, title, step, _who(found), count=len(found), about=about(found) + jobs)
 
 
 def _tell_no_job(key: str, subject: str, found: Sequence[GpuRow]) -> Problem:
     step = "somebody works past Slurm, or a job's process outlived it: look at the processes"
-    return Problem(key, Health.WARN, subject, "busy without a Slurm job", step, _who(found), count=len(found))
+    return Problem(key, Health.WARN, subject, "busy without a Slurm job", step, _who(found),
+                   count=len(found), about=about(found))  # fmt: skip
 
 
 def _tell_leftover(key: str, subject: str, found: Sequence[GpuRow]) -> Problem:
@@ -179,7 +182,7 @@ def _tell_leftover(key: str, subject: str, found: Sequence[GpuRow]) -> Problem:
     evidence = ", ".join(used) + (f"; the driver names pid {', '.join(dead[:4])}, which is gone" if dead else "")
     step = "a process died and left it: reset the GPU or reboot the node before the next job"
     return Problem(key, Health.WARN, subject, "memory is held and no process is there", step, evidence,
-                   count=len(found))  # fmt: skip
+                   count=len(found), about=about(found))  # fmt: skip
 
 
 def _who(found: Iterable[GpuRow]) -> str:
@@ -210,7 +213,7 @@ def _count(name: str, watch: NodeWatch, fleet: Fleet) -> Iterator[Problem]:
     step = "a GPU is lost or hidden: lspci -d 10de: on the node; drain and replace the instance"
     if cut_up:
         step = "compare nvidia-smi -L with gres.conf: instances are not there, or a GPU is lost"
-    yield Problem(f"gpu:{name}:count", Health.CRITICAL, name, title, step)
+    yield Problem(f"gpu:{name}:count", Health.CRITICAL, name, title, step, about=(("node", name),))
 
 
 def _instances(sample: GpuSample) -> int | None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
+from typing import TypeVar
 
 from cockpit.config import Rules
-from cockpit.fleet import GpuRow, gpu_freshness
+from cockpit.fleet import GpuRow, about, gpu_freshness
 from cockpit.fleet_state import Fleet
 from cockpit.formats.hostlist import fold
-from cockpit.gpu_models import NodeReading
+from cockpit.gpu_means import Means
+from cockpit.hang_watch import hung_job
 from cockpit.joins import nodes_of
 from cockpit.models import Freshness, Health, Job, Problem
-from cockpit.sources.gpu_history import GpuHistory
+from cockpit.words import span
 
 EVERY_S = 10.0  # means over minutes hardly change from one beat to the next, and cost most
 GPUS_A_LOOK = 256  # so that a big fleet is spread over several beats
@@ -22,62 +25,8 @@ STRAGGLER_OVER_S = 120.0
 STRAGGLER_MAD_Z = 3.5
 STRAGGLER_SEEN = 0.75  # of a job's GPUs must be known before one of them may be said to lag
 IDLE_JOB_PCT = 5.0
-GAP_S = 15.0
-LEAST_SAMPLES = 4
 
-_Wanted = tuple[str, str, float, float | None]
-
-
-def mean(
-    series: Sequence[tuple[float, float | None]], until: float, span_s: float, since: float | None, gap_s: float
-) -> float | None:
-    """Mean of what was read in the `span_s` seconds before `until`.
-
-    None when that time began before `since`, or when nothing was read for longer than `gap_s` anywhere in it:
-    what nobody has seen is neither idle nor busy.
-    """
-    begin = until - span_s
-    if since is not None and since > begin:
-        return None
-    earliest, total, count = until, 0.0, 0
-    for at, value in reversed(series):  # one plain loop: it runs for every GPU of the fleet
-        if at < begin:
-            break
-        if value is None or at > until:
-            continue
-        if earliest - at > gap_s:
-            return None
-        earliest, total, count = at, total + value, count + 1
-    return total / count if count >= LEAST_SAMPLES and earliest - begin <= gap_s else None
-
-
-class Means:
-    """Means of single GPUs, each worked out once for the same reading of its node."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[NodeReading, dict[_Wanted, float | None]]] = {}
-
-    def of(self, history: GpuHistory, row: GpuRow, metric: str, span_s: float) -> float | None:
-        """Mean of a metric over the last seconds of the row's job; None when too little of it was seen."""
-        reading = row.watch.reading if row.watch else None
-        if reading is None or row.sample is None:
-            return None
-        kept = self._kept.get(row.node)
-        if kept is None or kept[0] is not reading:
-            kept = self._kept[row.node] = (reading, {})
-        since = row.job.started_at if row.job else None
-        wanted = (row.sample.gpu.key, metric, span_s, since)
-        if wanted not in kept[1]:
-            # The slower the probe is told to be, the longer are the gaps that mean nothing.
-            gap_s = max(GAP_S, 2.5 * (reading.interval_s or 0.0))
-            series = history.series(row.node, row.sample.gpu.key, metric)
-            kept[1][wanted] = mean(series, reading.taken_at, span_s, since, gap_s)
-        return kept[1][wanted]
-
-    def keep(self, nodes: Iterable[str]) -> None:
-        """Forget all other nodes."""
-        names = set(nodes)
-        self._kept = {name: kept for name, kept in self._kept.items() if name in names}
+K = TypeVar("K", bound=Hashable)
 
 
 class JobUse:
@@ -113,9 +62,12 @@ class JobUse:
         if job is None:
             return
         fresh = [row for row in held if gpu_freshness(row, fleet.steady) is Freshness.LIVE]
+        total = max(job.gpus or 0, len(held))
+        if (hung := hung_job(job, fresh, total, self._means, fleet)) is not None:
+            yield hung  # which says more than that one of its GPUs is little used
+            return
         if len(fresh) == len(held) and _all_seen(job, held):
             yield from self._low_use(job, held, fleet)
-        total = max(job.gpus or 0, len(held))
         if len(fresh) > 1 and len(fresh) >= STRAGGLER_SEEN * total:
             yield from self._stragglers(job, fresh, total, fleet)
 
@@ -131,9 +83,11 @@ class JobUse:
             values = {key: value for key, value in means.items() if value is not None}
             if len(values) < max(2, STRAGGLER_SEEN * total):
                 continue
-            late = _late(values, fleet.rules.straggler_pct)
-            if late:
-                yield _lag(job, late, values, total, (metric, word, unit))
+            slow = late(values, fleet.rules.straggler_pct)
+            if slow:
+                rows = {row.key: row for row in seen}
+                lag = _lag(job, slow, values, total, (metric, word, unit))
+                yield replace(lag, about=about(rows[key] for key in slow))
 
 
 def _all_seen(job: Job, held: Sequence[GpuRow]) -> bool:
@@ -144,24 +98,26 @@ def _all_seen(job: Job, held: Sequence[GpuRow]) -> bool:
 
 
 def _low_use(job: Job, held: Sequence[GpuRow], use: Mapping[str, float], rules: Rules) -> Iterator[Problem]:
-    minutes = f"{rules.gpu_idle_for_s / 60:.0f} min"
+    minutes = span(rules.gpu_idle_for_s)
     low = [row for row in held if use[row.key] < rules.gpu_idle_pct]
     nodes = fold({row.node for row in held})
     if all(value < IDLE_JOB_PCT for value in use.values()):
         gpus = f"{len(held)} GPU{'' if len(held) == 1 else 's'}"
         title = f"holds {gpus} and uses none for {minutes} · {job.user}"
         step = "ask its owner what it waits for; cancelling it frees the GPUs"
-        yield Problem(f"job:idle:{job.job_id}", Health.WARN, f"job {job.label}", title, step, nodes, count=len(held))
+        yield Problem(f"job:idle:{job.job_id}", Health.WARN, f"job {job.label}", title, step, nodes,
+                      count=len(held), about=about(held))  # fmt: skip
     elif low:
         title = (
             f"{len(low)} of its {len(held)} GPUs are used under {rules.gpu_idle_pct:.0f} % for {minutes} · {job.user}"
         )
         evidence = ", ".join(f"{row.key} {use[row.key]:.0f} %" for row in low[:8])
         step = "enter on the job: which ranks they are, and what these do"
-        yield Problem(f"job:low:{job.job_id}", Health.WARN, f"job {job.label}", title, step, evidence, count=len(low))
+        yield Problem(f"job:low:{job.job_id}", Health.WARN, f"job {job.label}", title, step, evidence,
+                      count=len(low), about=about(low))  # fmt: skip
 
 
-def _late(values: Mapping[str, float], straggler_pct: float) -> list[str]:
+def late(values: Mapping[K, float], straggler_pct: float) -> list[K]:
     """The keys far under the median, always less than half of them.
 
     Median and MAD with a floor of 1 % of the median, and never for less than the rule's distance: in a job
@@ -169,15 +125,17 @@ def _late(values: Mapping[str, float], straggler_pct: float) -> list[str]:
     """
     numbers = list(values.values())
     middle = max(numbers) if len(numbers) == 2 else median(numbers)
+    if min(numbers) >= middle * (1 - straggler_pct / 100):
+        return []
     spread = max(median(abs(value - middle) for value in numbers), 0.01 * middle)
     limit = middle * (1 - straggler_pct / 100)
     few = len(numbers) < 5  # too few for a spread to mean anything
-    late = [
+    slow = [
         key
         for key, value in values.items()
         if value < limit and (few or 0.6745 * (middle - value) / spread > STRAGGLER_MAD_Z)
     ]
-    return late if len(late) * 2 < len(numbers) or (len(numbers) == 2 and len(late) == 1) else []
+    return slow if len(slow) * 2 < len(numbers) or (len(numbers) == 2 and len(slow) == 1) else []
 
 
 def _lag(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from functools import lru_cache
 from cockpit.formats.errors import FormatError
 from cockpit.formats.hostlist import expand
 from cockpit.formats.job_states import HOLDING
-from cockpit.models import Health, Job, Node, NodesReading, NodeState, QueueReading, SlurmSite
+from cockpit.models import Health, Job, Node, NodesReading, NodeState, QueueReading, QueueRow, SlurmSite
 
 HIDDEN_STATE = NodeState("hidden")
 
@@ -57,7 +58,11 @@ def _spare_gpus(node: Node) -> str:
 
 def takes_work(node: Node) -> bool:
     """True when Slurm would give this node a new job, starting its instance first if need be."""
-    state = node.state
+    return serves(node.state)
+
+
+def serves(state: NodeState) -> bool:
+    """True when a node in this state takes new work, starting its instance first if need be."""
     if state.base in ("down", "error", "unknown", "future", "hidden"):
         return False
     if state.has("drain", "fail", "invalid_reg", "reboot_requested", "reboot_issued", "maintenance"):
@@ -119,6 +124,32 @@ def jobs_by_node(queue: QueueReading | None) -> Mapping[str, tuple[Job, ...]]:
             for name in nodes_of(job.hostlist):
                 held.setdefault(name, []).append(job)
     return {name: tuple(jobs) for name, jobs in held.items()}
+
+
+def job_spec(job: Job) -> str:
+    """What names one record of a job to scontrol: an array's own id would name every task, 22 MB for 20,000."""
+    if job.array_job_id is not None and (first := re.match(r"[0-9]+", job.array_tasks)):
+        return f"{job.array_job_id}_{first[0]}"
+    return str(job.job_id)
+
+
+def find_row(queue: QueueReading | None, key: str) -> QueueRow | None:
+    """The line of the queue behind a key; for one task of an array (`123_7`) a line of that task alone.
+
+    A real job id, as processes and Slurm's logs have it, leads to its line, too. None when it has left.
+    """
+    if queue is None:
+        return None
+    array = f"{key.partition('_')[0]}_"
+    job_id = int(key) if key.isdecimal() and len(key) < 19 else None
+    for row in queue.rows:
+        if row.key == key:
+            return row
+        if row.key == array or job_id is not None:
+            for job in row.jobs:
+                if job.job_id == job_id or (row.key == array and job.key == key):
+                    return QueueRow(key, (job,), ((job.state, job.task_count),)) if len(row.jobs) > 1 else row
+    return None
 
 
 def nodes_by_word(nodes: Iterable[Node]) -> dict[str, int]:

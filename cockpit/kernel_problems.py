@@ -10,7 +10,7 @@ from enum import Enum
 
 from cockpit.catalog.severity import Severity
 from cockpit.catalog.xids import sxid
-from cockpit.fleet_state import Fleet, earliest, of_several
+from cockpit.fleet_state import Fleet, about_nodes, earliest, of_several
 from cockpit.formats.kernel_log import KernelEvent, KernelKind, health_of
 from cockpit.models import Health, Problem
 from cockpit.sources.gpu_events import WINDOW_S
@@ -152,7 +152,8 @@ def _switches(log: _Log, fleet: Fleet) -> Iterator[Problem]:
         devices = ", ".join(sorted({event.device for _, event in found if event.device}))
         title = f"SXid {code}{_times(len(found))}: {fact.title} · {devices}{fleet.as_of(watch)}"
         since = earliest(fleet.our_time(watch, event.at) for _, event in found)
-        yield Problem(f"sxid:{node}:{code}", health_of(worst.severity), node, title, fact.next_step, worst.text, since)
+        yield Problem(f"sxid:{node}:{code}", health_of(worst.severity), node, title, fact.next_step, worst.text, since,
+                      about=about_nodes([node]))  # fmt: skip
 
 
 def _times(count: int) -> str:

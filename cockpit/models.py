@@ -210,6 +210,13 @@ class Job:
             return f"{self.het_job_id}+{self.het_offset or 0}"
         return str(self.job_id)
 
+    @property
+    def key(self) -> str:
+        """What names it for good: its label, or the whole array's key for pending tasks, whose list changes."""
+        if self.array_job_id is not None and not self.array_tasks.isdigit():
+            return f"{self.array_job_id}_"
+        return self.label
+
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
@@ -250,11 +257,16 @@ class SlurmSite:
     partitions: tuple[PartitionConfig, ...] = ()
     sees_all_jobs: bool | None = None  # False: PrivateData hides others' jobs from this login
     hides_powered_down: bool = False  # True: powered-down cloud nodes are left out of sinfo
+    slurm_user: str = ""  # beside root the one login that may change everything
+    kept_up: str = ""  # SuspendExcNodes as Slurm writes it: nodes that never power down by themselves
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionConfig:
-    """A queue as `scontrol show partition` tells it; `hostlist` also names nodes that sinfo hides."""
+    """A queue as `scontrol show partition` tells it; `hostlist` also names nodes that sinfo hides.
+
+    `limits` are Slurm's own keys and values, of those that keep somebody or something out.
+    """
 
     name: str
     state: str
@@ -263,6 +275,7 @@ class PartitionConfig:
     default: bool = False
     hidden: bool = False
     max_time: str = ""
+    limits: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +291,8 @@ class Acknowledgement:
 class Problem:
     """Something wrong, with the next step. `key` is stable, so that a problem keeps its age.
 
-    `acknowledged`: somebody knows of it, so it stays out of the way.
+    `acknowledged`: somebody knows of it, so it stays out of the way. `about` names what it concerns as (kind, key):
+    node and queue by name, gpu as `node/slot`, job by `Job.key`.
     """
 
     key: str
@@ -290,3 +304,4 @@ class Problem:
     since: float | None = None
     count: int = 1
     acknowledged: Acknowledgement | None = None
+    about: tuple[tuple[str, str], ...] = ()

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from cockpit.fleet import watch_freshness
-from cockpit.fleet_state import Fleet, earliest, of_several
+from cockpit.fleet_state import Fleet, about_nodes, earliest, of_several
 from cockpit.formats.hostlist import brief, fold
 from cockpit.gpu_models import DriverState, MountReading
 from cockpit.kernel_problems import of_kernels
@@ -42,7 +42,8 @@ def _drivers(fleet: Fleet) -> Iterator[Problem]:
         if driver is not None and bad is not None:
             health, title, step = bad
             title += (f": {driver.why}" if driver.why else "") + fleet.as_of(watch)
-            yield Problem(f"driver:{name}", health, name, title, step, since=fleet.our_time(watch, driver.since))
+            yield Problem(f"driver:{name}", health, name, title, step, since=fleet.our_time(watch, driver.since),
+                          about=about_nodes([name]))  # fmt: skip
 
 
 def _mounts(fleet: Fleet) -> Iterator[Problem]:
@@ -130,7 +131,7 @@ def _probes(fleet: Fleet) -> Iterator[Problem]:
     alike: dict[str, list[NodeWatch]] = defaultdict(list)
     for watch in fleet.reading.nodes.values():
         live = watch_freshness(watch, fleet.steady) is Freshness.LIVE
-        if not live and (watch.fault is not None or watch.seen_at is not None):
+        if not live and (watch.fault is not None or watch.seen_at is not None) and not _slurm_misses(watch, fleet):
             alike[watch.fault.kind.value if watch.fault else "silent"].append(watch)
     for kind, watches in alike.items():
         yield _probe_problem(kind, watches, fleet)
@@ -138,7 +139,13 @@ def _probes(fleet: Fleet) -> Iterator[Problem]:
         names = fold(fleet.reading.left_out)
         title = f"{len(fleet.reading.left_out)} nodes are not watched: `nodes.max` is reached"
         yield Problem("probe:left_out", Health.WARN, brief(fleet.reading.left_out), title,
-                      "raise `nodes.max` in the config", names)  # fmt: skip
+                      "raise `nodes.max` in the config", names, about=about_nodes(fleet.reading.left_out))  # fmt: skip
+
+
+def _slurm_misses(watch: NodeWatch, fleet: Fleet) -> bool:
+    """Whether Slurm itself says that the node does not respond: then that is the problem, and this part of it."""
+    node = fleet.nodes.get(watch.node)
+    return node is not None and fleet.nodes_live and node.state.has("not_responding")
 
 
 def _probe_problem(kind: str, watches: list[NodeWatch], fleet: Fleet) -> Problem:
@@ -156,4 +163,5 @@ def _probe_problem(kind: str, watches: list[NodeWatch], fleet: Fleet) -> Problem
         evidence="; ".join(f"{watch.node}: {watch.fault.why}" for watch in watches[:8] if watch.fault),
         since=earliest(fleet.our_wall(watch.since if watch.fault else watch.seen_at) for watch in watches),
         count=len(watches),
+        about=about_nodes(watch.node for watch in watches),
     )

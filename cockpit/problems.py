@@ -9,7 +9,7 @@ from dataclasses import replace
 from cockpit.formats.hostlist import brief, fold
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import reason_applies
-from cockpit.models import Fault, FaultKind, Freshness, Health, Node, NodesReading, Problem, QueueReading
+from cockpit.models import Fault, FaultKind, Freshness, Health, Job, Node, NodesReading, Problem, QueueReading
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
@@ -151,6 +151,7 @@ def _node_problems(reading: NodesReading | None, head_ahead_s: float) -> Iterato
             evidence=_evidence(nodes, reason),
             since=min(stamps) if stamps else None,
             count=len(nodes),
+            about=tuple(("node", node.name) for node in nodes),
         )
 
 
@@ -170,19 +171,20 @@ def _queue_problems(reading: NodesReading | None, queue: QueueReading | None) ->
                 subject=f"queue {partition.name}",
                 title=f"is {partition.available} while {jobs} {'entry waits' if jobs == 1 else 'entries wait'} in it",
                 next_step=f"scontrol show partition {partition.name}; an admin may have closed it on purpose",
+                about=(("queue", partition.name),),
             )
 
 
 def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
     """Jobs that wait for ever, those with the same reason as one problem."""
-    alike: dict[str, list[tuple[Explanation, str]]] = defaultdict(list)
+    alike: dict[str, list[tuple[Explanation, Job]]] = defaultdict(list)
     for job in queue.jobs if queue else ():
         if job.state == "PD" and job.reason:
             for told in explain_reason(job.reason):
                 if told.stuck:
-                    alike[told.code].append((told, job.label))
+                    alike[told.code].append((told, job))
     for code, jobs in alike.items():
-        told, labels = jobs[0][0], [label for _, label in jobs]
+        told, labels = jobs[0][0], [job.label for _, job in jobs]
         yield Problem(
             key=f"job:{code}",
             health=Health.WARN,
@@ -191,4 +193,5 @@ def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
             next_step=told.next_step,
             evidence=", ".join(labels[:50]),
             count=len(labels),
+            about=tuple(dict.fromkeys(("job", job.key) for _, job in jobs)),
         )

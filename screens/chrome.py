@@ -132,7 +132,7 @@ def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list
     return [
         (f" {sign} {worst.subject}", STATE_TOKENS[worst.health]),
         f": {worst.title}{age}",
-        (f"{more}  e shows all", "dim"),
+        (f"{more}  1 shows all", "dim"),
         (f"  → {worst.next_step}" if worst.next_step else "", "dim"),
     ]
 

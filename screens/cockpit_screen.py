@@ -30,6 +30,7 @@ from screens.verbs import Verbs, spec_of
 Pane = TablePane | GpusPane | OverviewPane
 
 CHROME_TICK_S = 1.0
+EXPLAINED = "explained"  # the view of an explanation; it shares the widget of the details
 CLOCK_WIDTH = 16
 
 
@@ -101,7 +102,7 @@ class CockpitScreen(Verbs):
     @property
     def in_detail(self) -> bool:
         """True while the details of something are in front."""
-        return self.trail.here.view == "detail"
+        return self.trail.here.view in ("detail", EXPLAINED)
 
     def subject(self) -> Subject | None:
         """What the cursor is on, or what is shown in full."""
@@ -175,8 +176,8 @@ class CockpitScreen(Verbs):
         """Show where the trail has led."""
         place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
         if place.subject is not None:
-            self.query_one(DetailView).open(place.subject)
-        switcher.current = place.view
+            self.query_one(DetailView).open(place.subject, self.trail.words(), explain=place.view == EXPLAINED)
+        switcher.current = "detail" if self.in_detail else place.view
         if self.in_detail:
             self.set_focus(self.query_one(DetailView))
         else:
@@ -211,9 +212,9 @@ class CockpitScreen(Verbs):
         """Show everything known about what a link leads to."""
         await self.go(event.subject)
 
-    async def action_problems(self) -> None:
-        """Every problem in full."""
-        await self.go(Subject("problem", ""))
+    async def action_explain(self) -> None:
+        """What the thing under the cursor is in, in plain words; every problem when it is on nothing."""
+        await self.go(self.subject() or Subject("problem", ""), EXPLAINED)
 
     # What keys do.
 

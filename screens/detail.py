@@ -1,4 +1,4 @@
-"""The details of one node or job, or every problem: at once what is known, then Slurm's own record."""
+"""The details of one thing: at once what is known of it, then what has to be asked for; or its explanation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
-from screens.detail_lines import job_lines, node_lines, pairs_lines, problem_lines
-from screens.gpu_detail import find_gpu, gpu_lines
+from screens import detail_registry
 from screens.lines import Line, Subject, section
 from screens.pane import stale_words
 from screens.text_view import TextView
@@ -34,13 +33,15 @@ class DetailView(TextView):
         super().__init__(id="detail")
         self._cluster = cluster
         self._subject = Subject("problem", "")
+        self._explains = False
+        self._way = ""
         self._record: Sequence[Line] = ()
         self._record_at: float | None = None
         self._opened = False  # something else is shown than the last time
 
-    def open(self, subject: Subject) -> None:
-        """Show everything known about something."""
-        self._subject = subject
+    def open(self, subject: Subject, way: str, *, explain: bool = False) -> None:
+        """Show everything known about something, or explain it; `way` is how one came here, for the title."""
+        self._subject, self._way, self._explains = subject, way, explain
         self._record, self._record_at = (), None
         self.clear_search()
         self._opened = True
@@ -49,7 +50,7 @@ class DetailView(TextView):
 
     def read_record(self) -> None:
         """Ask Slurm for the subject's own record, anew when there is one already."""
-        if self._subject.kind not in ("node", "job"):
+        if self._explains or self._subject.kind not in detail_registry.RECORDS or not self._subject.key:
             return
         if not self._record:
             self._record = [[("  reading …", "dim")]]
@@ -57,12 +58,10 @@ class DetailView(TextView):
 
     def show_view(self) -> None:
         """Draw the subject as it is known now."""
-        kind, key = self._subject.kind, self._subject.key
-        tell = {"node": self._node, "gpu": self._gpu, "job": self._job, "problem": self._problems}
-        lines = tell[kind](key)
-        name = f"{kind} › {key.rstrip('_')}" if key else "problems"
-        stale = stale_words(self._cluster, QUEUE if kind == "job" else NODES)
-        title = [(name, "bright"), (f" · {stale}" if stale else "", "warning")]
+        tell = detail_registry.explain if self._explains else detail_registry.details
+        lines = tell(self._cluster, self._subject)
+        stale = stale_words(self._cluster, QUEUE if self._subject.kind == "job" else NODES)
+        title = [(self._way, "bright"), (f" · {stale}" if stale else "", "warning")]
         opened, self._opened = self._opened, False
         self.show([*lines, *self._record_title(), *self._record], title=title, keep=not opened)
 
@@ -70,43 +69,18 @@ class DetailView(TextView):
         if not self._record:
             return []
         if self._record_at is None:
-            return [[], section("Slurm's record")]
+            return [[], section("Slurm's answers")]
         age = span(self._cluster.clock.steady() - self._record_at)
-        return [[], [("Slurm's record", "bright"), (f"  read {age} ago, r reads it again", "dim")]]
-
-    def _node(self, name: str) -> list[Line]:
-        node = next((node for node in self._cluster.view.nodes or () if node.name == name), None)
-        return node_lines(self._cluster, node) if node else [[f"{name} is no longer among Slurm's nodes"]]
-
-    def _job(self, key: str) -> list[Line]:
-        queue = self._cluster.view.queue
-        row = next((row for row in queue.rows if row.key == key), None) if queue else None
-        return job_lines(self._cluster, row) if row else [[f"job {key.rstrip('_')} has left the queue"]]
-
-    def _gpu(self, key: str) -> list[Line]:
-        row = find_gpu(self._cluster, key)
-        return gpu_lines(self._cluster, row) if row else [[f"{key} is gone: its node is down or no longer watched"]]
-
-    def _problems(self, _: str) -> list[Line]:
-        return problem_lines(self._cluster)
+        return [[], [("Slurm's answers", "bright"), (f"  read {age} ago, r reads them again", "dim")]]
 
     def _read(self, subject: Subject) -> None:
         try:
-            pairs = self._pairs(subject)
-            lines = pairs_lines(pairs)
+            lines = detail_registry.read_more(self._cluster, subject)
         except FaultError as error:
             lines = [[(f"  {error.fault.line()}", "warning")]]
         except Exception as error:  # told where it was asked for, whatever it is
             lines = [[(f"  {unexpected('reading the record', error).line()}", "warning")]]
         self.post_message(RecordRead(subject, lines))
-
-    def _pairs(self, subject: Subject) -> Sequence[tuple[str, str]]:
-        key = subject.key
-        if subject.kind == "node":
-            return self._cluster.node_detail(key).pairs
-        queue = self._cluster.view.queue
-        row = next((row for row in queue.rows if row.key == key), None) if queue else None
-        return self._cluster.job_detail(row.lead).pairs if row else ()
 
     def on_record_read(self, event: RecordRead) -> None:
         """Add the record, unless something else was opened meanwhile."""

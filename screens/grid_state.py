@@ -15,6 +15,7 @@ class GridState(Generic[R]):
     view: Prepared[R] | None = None
     cursor: int = 0
     cursor_key: str | None = None
+    pinned: bool = False  # the cursor stays on the first row, whichever that is, until somebody moves it
     top: int = 0
     height: int = 1
     marks: dict[str, None] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class GridState(Generic[R]):
         cursor on the first row whatever happens.
         """
         line, was_at_top = self.cursor - self.top, self.top == 0
-        place = 0 if home else self._new_place(view)
+        place = 0 if home or self.pinned else self._new_place(view)
         self.view = view
         self._forget_vanished(view)
         self.cursor = max(0, min(place, self.count - 1))
@@ -50,6 +51,7 @@ class GridState(Generic[R]):
 
     def move_to(self, place: int) -> None:
         """Put the cursor on a row and scroll no further than needed."""
+        self.pinned = False
         if not self.count or self.view is None:
             return
         self.cursor = max(0, min(place, self.count - 1))

@@ -55,6 +55,7 @@ class OverviewPane(Vertical):
         specs = {spec.id: spec for spec in pane_specs(cluster)}
         self._cluster = cluster
         self._problems = TablePane(problem_spec(cluster), id="overview-problems")
+        self._problems.state.pinned = True  # the sources answer one after the other; the worst is under the cursor
         self._heat = Heatmap("gpus", "no node that is up has a GPU", id="overview-gpus", noun="GPU")
         self._panels: tuple[TablePane | Heatmap, ...] = (
             TablePane(compact(specs["nodes"]), id="overview-nodes"),

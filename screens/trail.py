@@ -16,6 +16,15 @@ class Place:
     view: str
     subject: Subject | None = None
 
+    @property
+    def words(self) -> str:
+        """What to call it."""
+        if self.subject is None:
+            return self.view.removeprefix("pane-")
+        name = self.subject.key.partition(":")[2] if self.subject.kind == "problem" else self.subject.key.rstrip("_")
+        told = f"{self.subject.kind} {name}" if self.subject.key else f"{self.subject.kind}s"
+        return told if self.view == "detail" else f"{told} {self.view}"
+
 
 class Trail:
     """Never empty; its first place is a pane."""
@@ -49,6 +58,7 @@ class Trail:
         self._places.pop()
         return True
 
-    def steps(self) -> tuple[Place, ...]:
-        """From the pane to what is in front."""
-        return tuple(self._places)
+    def words(self, most: int = 4) -> str:
+        """From the pane to what is in front, as `queue › job 48219 › gpu p5-2/3`; a long way begins with `…`."""
+        told = [place.words for place in self._places]
+        return " › ".join(told if len(told) <= most else ["…", *told[1 - most :]])

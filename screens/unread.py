@@ -27,7 +27,7 @@ def unread_lines(reading: NodeReading | None) -> list[Line]:
     lines: list[Line] = [[], section("what cannot be read there")]
     for what, why in reading.not_read.items():
         unseen, step = _MEANS.get(what, ("", ""))
-        lines.append(fact(what, why, "warn"))
+        lines.append(fact(what, why, "warning"))
         lines += [fact("", text, "dim") for text in (unseen, step) if text]
     return lines
 

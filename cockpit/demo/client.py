@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 
-_PASSED = ("SLURM_", "SQUEUE_", "SINFO_", "SCONTROL_", "TZ", "LC_", "LANG")
+_PASSED = ("SLURM_", "SQUEUE_", "SINFO_", "SCONTROL_", "TZ", "LC_", "LANG", "DEMO_ROOT")
 
 
 def main(argv: list[str]) -> int:

@@ -48,7 +48,9 @@ clusters:
     head: {head}
     ssh_config: "{folder}/ssh_config"
     nodes: {{via: head, user: {user}, port: {port}, max: {most}}}
+rules: {{gpu_idle_for: {idle_for_s}s, gpu_hang_for: {hang_for_s}s}}
 """
+_HANG_FOR_S = 20  # under the usual minute: nobody should wait long to see it
 
 
 class DemoCluster:
@@ -119,7 +121,7 @@ class DemoCluster:
         names += [f"[{node.own_address}]:{self.port},[{node.name}]:{self.port}" for node in self.sim.nodes.values()]
         _write(folder / "known_hosts", "".join(f"{name} {key}\n" for name in names))
         values = {"head": HEAD, "cluster": CLUSTER, "port": self.port, "user": USER, "folder": folder}
-        values["most"] = _WATCHED
+        values |= {"most": _WATCHED, "idle_for_s": self.sim.scenario.idle_for_s, "hang_for_s": _HANG_FOR_S}
         _write(folder / "ssh_config", _SSH_CONFIG.format(**values))
         return _write(folder / "config.yaml", _CONFIG.format(**values))
 

@@ -53,7 +53,7 @@ class Machine:
         try:
             call = interpret(line, self.environment())
             if terminal is None and call is not None:
-                _send_answer(channel, run(self.sim, call.argv, call.env, self.name))
+                _send_answer(channel, run(self.sim, call.argv, call.env, self.name, root=call.sudo))
                 return
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             if terminal is None:

@@ -80,6 +80,10 @@ class SimJob:
     scheduled: tuple[str, ...] = ()  # nodes that are meant for it
     dependency: str = ""
     evaluated_at: float | None = None
+    restarts: int = 0
+    nice: int = 0
+    not_before: float | None = None  # a requeued job waits for two minutes
+    run: int = 0  # counts what ends a run, so that the end planned for an earlier one does nothing
 
     @property
     def shown_state(self) -> str:

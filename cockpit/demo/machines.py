@@ -62,6 +62,15 @@ class SimNode:
     boot_at: float | None = None
     shares: dict[int, Share] = field(default_factory=dict)
     completing: set[int] = field(default_factory=set)
+    failing: bool = False
+    leaving: bool = False  # powers down as soon as it has no job
+    reboot: str = ""  # requested or issued
+    reservations: dict[str, bool] = field(default_factory=dict)  # name -> with the MAINT flag
+
+    @property
+    def out(self) -> bool:
+        """True when it takes no new work although its slurmd answers."""
+        return self.drain or self.down or self.failing or self.leaving or bool(self.reboot or self.reservations)
 
     @property
     def features(self) -> str:
@@ -104,7 +113,7 @@ class SimNode:
     @property
     def free_gpus(self) -> int:
         """How many GPUs a job could get now; none on a node that takes no new work."""
-        if self.drain or self.down or not self.responding or self.completing:
+        if self.out or not self.responding or self.completing:
             return 0
         if self.power in (Power.STARTING, Power.STOPPING):
             return 0
@@ -120,7 +129,7 @@ class SimNode:
     @property
     def base(self) -> str:
         """Slurm's base state in lower case."""
-        if self.down:
+        if self.down or self.reboot == "issued":
             return "down"
         if not self.shares:
             return "idle"
@@ -132,7 +141,13 @@ class SimNode:
         told = {
             "cloud": True,
             "completing": bool(self.completing),
-            "drain": self.drain,
+            "drain": self.drain or bool(self.reboot),
+            "fail": self.failing,
+            "maintenance": any(self.reservations.values()),
+            "reserved": bool(self.reservations),
+            "power_down": self.leaving,
+            "reboot_requested": self.reboot == "requested",
+            "reboot_issued": self.reboot == "issued",
             "not_responding": not self.responding,
             "powered_down": self.power is Power.DOWN,
             "powering_up": self.power is Power.STARTING,

@@ -37,6 +37,7 @@ class Scenario:
     waking: bool = True  # a job that waits for dynamic nodes to boot, and a node powering down
     awake: int = 0  # dynamic nodes that are up and have nothing to do
     lead_does: str = "train"  # what the big run's GPUs show: train, hang or idle
+    idle_for_s: int = 300  # the rule gpu_idle_for of the demo's config: nobody should wait minutes to see it at work
     lead_since_s: float = 0.0  # for how long it has hung or idled when the demo starts
     troubles: tuple[GpuTrouble, ...] = ()
 
@@ -93,6 +94,7 @@ SCENARIOS: dict[str, Scenario] = {
             waking=False,
             awake=3,
             lead_does="idle",
+            idle_for_s=30,
             lead_since_s=5400.0,
         ),
     )

@@ -107,9 +107,12 @@ def obstacle(sim: Simulation, job: SimJob) -> str:
     """Why the job may not be looked at yet, in Slurm's words; "" when it may."""
     if job.ask.held:
         return "JobHeldAdmin" if job.ask.held == "admin" else "JobHeldUser"
+    state = sim.queue_states.get(job.ask.partition, "UP")
+    if state in ("DOWN", "INACTIVE"):
+        return f"Partition{state.capitalize()}"
     if job.ask.after is not None and (why := _dependency(sim, job, job.ask.after)):
         return why
-    begin = job.submitted_at + (job.ask.begin_in_s or 0.0)
+    begin = max(job.submitted_at + (job.ask.begin_in_s or 0.0), job.not_before or 0.0)
     job.eligible_at = begin
     if begin > sim.now:
         job.started_at = begin
@@ -141,9 +144,7 @@ def _running_tasks(sim: Simulation, job: SimJob) -> int:
 
 def _estimate(sim: Simulation, job: SimJob) -> float:
     """When the limits of running jobs would let this one start; noted on the job as Slurm does."""
-    usable = [
-        node for node in sim.nodes.values() if job.ask.partition in node.partitions and not (node.drain or node.down)
-    ]
+    usable = [node for node in sim.nodes.values() if job.ask.partition in node.partitions and not node.out]
     due = sorted((_free_at(sim, node), node.index, node.name) for node in usable)[: job.ask.nodes]
     if len(due) < job.ask.nodes or due[-1][0] == math.inf:
         return math.inf

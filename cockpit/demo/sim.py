@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from cockpit.demo import scheduler, workload
+from cockpit.demo import changes, scheduler, workload
 from cockpit.demo.jobs import Ask, SimJob
 from cockpit.demo.machines import Power, SimNode, build_nodes
 from cockpit.demo.scenarios import SCENARIOS
@@ -30,6 +31,17 @@ SUSPEND_TIMEOUT_S = 120.0
 RESUME_TIMEOUT_S = 1800.0
 BOOT_S = (150.0, 240.0)
 EPILOG_S = (3.0, 12.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SimReservation:
+    """A reservation that began when it was made."""
+
+    name: str
+    nodes: tuple[str, ...]
+    users: tuple[str, ...]
+    flags: tuple[str, ...]
+    began_at: float
 
 
 class Simulation:
@@ -59,6 +71,9 @@ class Simulation:
         self.last_id = 48211
         self.lead_id: int | None = None  # the big training run
         self.struck: dict[str, list[Struck]] = {}  # host -> what is wrong with its GPUs
+        self.queue_states: dict[str, str] = {}  # queues that are not UP
+        self.kept_up = {node.name for node in self.nodes.values() if node.static}  # SuspendExcNodes
+        self.reservations: dict[str, SimReservation] = {}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._pass_due = False
@@ -152,26 +167,32 @@ class Simulation:
         limit_s = job.ask.limit_s
         overruns = limit_s is not None and job.ask.runs_s > limit_s
         runs_s = limit_s if overruns and limit_s is not None else job.ask.runs_s
-        self.at(started + runs_s, lambda: self.finish(job, "TIMEOUT" if overruns else job.ask.ends_as))
+        run, outcome = job.run, "TIMEOUT" if overruns else job.ask.ends_as
+        self.at(started + runs_s, lambda: self.finish(job, outcome) if job.run == run else None)
 
     def finish(self, job: SimJob, outcome: str) -> None:
         """End a running job: its GPUs are free at once, its nodes when the epilog is through."""
+        self.stop_run(job, lambda: self.record_end(job, outcome))
+
+    def stop_run(self, job: SimJob, then: Callable[[], None]) -> None:
+        """Stop a running job and let its epilog run; `then` is what becomes of the job."""
         job.state, job.configuring, job.ended_at = "COMPLETING", False, self.now
+        job.run += 1
         for host in job.hosts:
             node = self.nodes[host]
             node.shares.pop(job.job_id, None)
             node.completing.add(job.job_id)
             node.busy_at = self.now
-        self.at(self.now + self.rng.uniform(*EPILOG_S), lambda: self._clean(job, outcome))
+        self.at(self.now + self.rng.uniform(*EPILOG_S), lambda: self._clean(job, then))
         self.poke()
 
-    def _clean(self, job: SimJob, outcome: str) -> None:
+    def _clean(self, job: SimJob, then: Callable[[], None]) -> None:
         for host in job.hosts:
             node = self.nodes[host]
             node.completing.discard(job.job_id)
             if not node.shares and not node.completing:
                 self.rest(node)
-        self.record_end(job, outcome)
+        then()
         self.poke()
 
     def record_end(self, job: SimJob, outcome: str) -> None:
@@ -187,21 +208,25 @@ class Simulation:
 
     def rest(self, node: SimNode) -> None:
         """A node has nothing to do; a dynamic one powers down after SuspendTime."""
+        if changes.at_rest(self, node):
+            return
         node.idle_since = idle_since = self.now
         if not node.static:
             self.at(self.now + SUSPEND_TIME_S, lambda: self._suspend(node, idle_since))
 
     def _suspend(self, node: SimNode, idle_since: float) -> None:
-        if node.idle_since == idle_since and node.power is Power.UP:
+        if node.idle_since == idle_since and node.power is Power.UP and node.name not in self.kept_up:
             self.power_down(node)
 
     def power_up(self, node: SimNode) -> None:
         """Boot an instance for a powered-down node."""
         node.power, node.responding = Power.STARTING, False
-        node.phase_ends = self.now + self.rng.uniform(*BOOT_S)
-        self.at(node.phase_ends, lambda: self._booted(node))
+        node.phase_ends = ends = self.now + self.rng.uniform(*BOOT_S)
+        self.at(ends, lambda: self._booted(node, ends))
 
-    def _booted(self, node: SimNode) -> None:
+    def _booted(self, node: SimNode, ends: float) -> None:
+        if node.power is not Power.STARTING or node.phase_ends != ends:
+            return  # powered down meanwhile
         node.power, node.responding, node.phase_ends = Power.UP, True, None
         node.boot_at = self.now - 90.0
         for job_id in list(node.shares):
@@ -216,6 +241,8 @@ class Simulation:
     def power_down(self, node: SimNode, *, since_s: float = 0.0) -> None:
         """Give an idle node's instance back, as if begun `since_s` seconds ago."""
         node.power, node.idle_since = Power.STOPPING, None
+        node.leaving = node.drain = node.down = False
+        node.responding = True
         node.phase_ends = self.now - since_s + SUSPEND_TIMEOUT_S
         self.at(node.phase_ends, lambda: self._gone(node))
 

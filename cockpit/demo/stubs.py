@@ -25,7 +25,15 @@ while :; do
         *) break ;;
     esac
 done
-exec "$@"
+DEMO_ROOT=1 exec "$@"
+"""
+# The demo's login is the same whoever runs the demo: no root, and no administrator of Slurm.
+_ID = """#!/bin/sh
+case "$*" in
+    -un) echo demo ;;
+    -u) echo 1000 ;;
+    *) exec /usr/bin/id "$@" ;;
+esac
 """
 _TIMEOUT = """#!/bin/sh
 # macOS has no timeout(1); the demo's commands end with their channel anyway.
@@ -50,6 +58,7 @@ def install(folder: Path, socket_path: Path) -> None:
         _script(folder / program, f'#!/bin/sh\nexec {call} "${{DEMO_HOST:-demo-head}}" {program} "$@"\n')
     _script(folder / "hostname", '#!/bin/sh\necho "${DEMO_HOST:-demo-head}"\n')
     _script(folder / "sudo", _SUDO)
+    _script(folder / "id", _ID)
     if shutil.which("timeout", path=_SYSTEM_PATH) is None:
         _script(folder / "timeout", _TIMEOUT)
     if shutil.which("python3", path=_SYSTEM_PATH) is None:
@@ -76,7 +85,7 @@ class _Handler(socketserver.StreamRequestHandler):
         call = json.loads(self.rfile.readline())
         if not is_simulated(call["argv"][0]):
             return
-        answer = run(self.server.sim, call["argv"], call["env"], call["host"])
+        answer = run(self.server.sim, call["argv"], call["env"], call["host"], root="DEMO_ROOT" in call["env"])
         head = {"rc": answer.rc, "stdout": len(answer.stdout), "stderr": len(answer.stderr)}
         self.wfile.write(json.dumps(head).encode() + b"\n" + answer.stdout + answer.stderr)
 

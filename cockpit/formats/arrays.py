@@ -11,6 +11,7 @@ from cockpit.formats.job_states import order
 from cockpit.models import Job, QueueRow
 
 _RANGE = re.compile(r"([0-9]{1,10})-([0-9]{1,10})(?::([0-9]{1,10}))?")
+_MOST_DIGITS = 10
 
 
 def count_tasks(text: str) -> int:
@@ -79,3 +80,27 @@ def _row(key: str, group: Job | list[Job], known: QueueRow | None) -> QueueRow:
 
 def _rank(state: str) -> tuple[int, str]:
     return order(state), state
+
+
+def task_ranges(text: str) -> tuple[range, ...]:
+    """The tasks that `7`, `1-100%5` or `1,3,7-9,20-30:2%7` names, as ranges; () for what cannot be read."""
+    found: list[range] = []
+    for part in text.partition("%")[0].strip("[]").split(","):
+        if match := _RANGE.fullmatch(part.strip()):
+            found.append(range(int(match[1]), int(match[2]) + 1, max(1, int(match[3] or 1))))
+        elif part.strip().isdecimal() and len(part.strip()) <= _MOST_DIGITS:
+            found.append(range(int(part), int(part) + 1))
+    return tuple(found)
+
+
+def share_tasks(one: str, other: str) -> bool:
+    """True when both texts name at least one task in common."""
+    wanted = task_ranges(other)
+    return any(_overlap(mine, theirs) for mine in task_ranges(one) for theirs in wanted)
+
+
+def _overlap(one: range, other: range) -> bool:
+    if not one or not other or one[-1] < other[0] or other[-1] < one[0]:
+        return False
+    few, many = sorted((one, other), key=len)
+    return any(task in many for task in few)

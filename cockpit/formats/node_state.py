@@ -79,11 +79,7 @@ def judge(state: NodeState, reason: str = "") -> tuple[str, Health]:
 
 def explain_state(state: NodeState, reason: str = "") -> list[str]:
     """What base and flags mean, a sentence each, then what is known of the reason; unknown ones are named."""
-    data = load("slurm_nodes")
-    sentences = [data["bases"].get(state.base, f"Slurm calls it {state.base!r}, which is not known here.")]
-    order = {flag: at for at, flag in enumerate(data["flags"])}
-    for flag in sorted(state.flags, key=lambda flag: (order.get(flag, len(order)), flag)):
-        sentences.append(data["flags"].get(flag, f"Slurm also says {flag!r}, which is not known here."))
+    sentences = [sentence for _, sentence in state_words(state)]
     if _is_lost_powered_down(state):
         sentences.append(
             "Powered down and not responding together: Slurm may leave it out of scheduling; powering it "
@@ -93,6 +89,25 @@ def explain_state(state: NodeState, reason: str = "") -> list[str]:
     if entry and judge(state, reason)[1] is not Health.OK:
         sentences += [f"Its reason was written by a program: {entry.means}", entry.next]
     return sentences
+
+
+def state_words(state: NodeState) -> list[tuple[str, str]]:
+    """Base and every flag as Slurm spells them, each with its sentence; unknown ones are named."""
+    data = load("slurm_nodes")
+    words = [(state.base, data["bases"].get(state.base, f"Slurm calls it {state.base!r}, which is not known here."))]
+    order = {flag: at for at, flag in enumerate(data["flags"])}
+    for flag in sorted(state.flags, key=lambda flag: (order.get(flag, len(order)), flag)):
+        words.append((flag, data["flags"].get(flag, f"Slurm also says {flag!r}, which is not known here.")))
+    return words
+
+
+def next_step(state: NodeState, reason: str = "") -> str:
+    """What to do about a node in this state; "" for one that needs nothing."""
+    entry = written_by_program(reason)
+    if entry and judge(state, reason)[1] is not Health.OK:
+        return entry.next
+    steps: dict[str, str] = load("slurm_nodes")["next"]
+    return next((step for word, step in steps.items() if word == state.base or word in state.flags), "")
 
 
 def _down(state: NodeState, reason: str) -> tuple[str, Health]:

@@ -26,6 +26,7 @@ class Explanation:
     hostlist: str = ""
     known: bool = True
     stuck: bool = False  # it will not go away by itself
+    show: tuple[tuple[str, ...], ...] = ()  # commands that tell more, with {job} and the like in them
 
 
 @lru_cache(maxsize=4096)
@@ -69,9 +70,9 @@ def _explain(code: str, hostlist: str) -> Explanation:
     folded = _fold(code.partition(":")[0])
     for pattern, entry in _entries():
         if fnmatchcase(folded, pattern):
-            return Explanation(
-                code, entry["title"], entry["means"], entry["next"], hostlist, stuck=entry.get("stuck", False)
-            )
+            show = tuple(tuple(map(str, argv)) for argv in entry.get("show", ()))
+            title, means, step, stuck = entry["title"], entry["means"], entry["next"], entry.get("stuck", False)
+            return Explanation(code, title, means, step, hostlist, stuck=stuck, show=show)
     return Explanation(
         code,
         code,

@@ -13,7 +13,16 @@ from cockpit.text import printable
 
 _PING = re.compile(r"^Slurmctld\(([^)]*)\) at (\S+) (?:is|are) (\S+)", re.MULTILINE)
 _CONFIG = re.compile(r"^([A-Za-z][\w/:]*(?:\[\d+\])?)\s*=[ \t]*(.*)$", re.MULTILINE)
-_PARTITION_PAIR = re.compile(r"(?:^|\s)([A-Z][A-Za-z]*)=(\S*)")
+# In the order in which they are shown; what is unlimited or open to all is left out.
+_LIMIT_KEYS = """
+    MaxTime DefaultTime MinNodes MaxNodes MaxCPUsPerNode MaxMemPerNode QoS AllowAccounts DenyAccounts AllowQos DenyQos
+    AllowGroups AllocNodes RootOnly ReqResv OverSubscribe ExclusiveUser PreemptMode PriorityTier PriorityJobFactor
+    GraceTime
+"""
+_LIMITS = tuple(_LIMIT_KEYS.split())
+_NO_LIMIT = frozenset({"ALL", "UNLIMITED", "NO", "0", "OFF", "INFINITE"})
+_USUALLY_1 = frozenset({"MinNodes", "PriorityTier", "PriorityJobFactor"})
+_PAIR = re.compile(r"(?:^|\s)([A-Z][A-Za-z]*)=(\S*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,8 @@ def parse_config(raw: bytes) -> SlurmSite:
         resume_timeout_s=config_seconds(values.get("ResumeTimeout", "")),
         accounting=None if storage is None else storage.endswith("slurmdbd"),
         # Up to 22.05 sinfo leaves powered-down cloud nodes out unless PrivateData names cloud.
+        slurm_user=_word(values.get("SlurmUser", "").partition("(")[0]),
+        kept_up=_word(values.get("SuspendExcNodes", "")),
         hides_powered_down=suspend_time_s is not None and "cloud" not in private and _before_23_02(version),
     )
 
@@ -62,7 +73,7 @@ def parse_partitions(raw: bytes) -> tuple[PartitionConfig, ...]:
     """`scontrol -o show partition`, in its order; the node lists also name nodes that sinfo hides."""
     partitions = []
     for line in raw.decode("utf-8", "replace").splitlines():
-        values = dict(_PARTITION_PAIR.findall(line))
+        values = dict(_PAIR.findall(line))
         if "PartitionName" not in values:
             continue
         partitions.append(
@@ -74,9 +85,50 @@ def parse_partitions(raw: bytes) -> tuple[PartitionConfig, ...]:
                 default=values.get("Default") == "YES",
                 hidden=values.get("Hidden") == "YES",
                 max_time=printable(values.get("MaxTime", "")),
+                limits=tuple((key, printable(value)) for key in _LIMITS if _limits(key, value := values.get(key, ""))),
             )
         )
     return tuple(partitions)
+
+
+def _limits(key: str, value: str) -> bool:
+    """Whether a queue's value keeps anything out: most say that everything is allowed."""
+    return value not in NO_VALUE and value not in _NO_LIMIT and (value != "1" or key not in _USUALLY_1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A reservation as scontrol tells it; `active` while it holds its nodes."""
+
+    name: str
+    hostlist: str
+    users: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    active: bool = False
+
+
+def parse_reservations(raw: bytes) -> tuple[Reservation, ...]:
+    """`scontrol -o show reservation`; () for `No reservations in the system`."""
+    found = []
+    for line in raw.decode("utf-8", "replace").splitlines():
+        values = dict(_PAIR.findall(line))
+        if "ReservationName" in values:
+            found.append(
+                Reservation(
+                    printable(values["ReservationName"]),
+                    _word(values.get("Nodes", "")),
+                    _words(values.get("Users", "")),
+                    _words(values.get("Flags", "")),
+                    values.get("State") == "ACTIVE",
+                )
+            )
+    return tuple(found)
+
+
+def version_of(text: str) -> tuple[int, int, int]:
+    """`23.02.7`, `slurm-wlm 22.05.8` or `25.11.8-0pre1` as numbers; zeros where there are none."""
+    found = re.search(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?", text)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)
 
 
 def _word(text: str) -> str:
@@ -88,5 +140,4 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _before_23_02(version: str) -> bool:
-    found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
-    return found is not None and (int(found[1]), int(found[2])) < (23, 2)
+    return (0, 0, 0) < version_of(version) < (23, 2, 0)

@@ -105,6 +105,13 @@ def parse_node_detail(raw: bytes, tz: tzinfo | None = None) -> NodeDetail:
     return details[0]
 
 
+def parse_partition_pairs(raw: bytes) -> Pairs:
+    """The first record of `scontrol show partition`; raises FormatError when there is none."""
+    for lines in _records(raw, "PartitionName="):
+        return _shown(_pairs(lines))
+    raise FormatError("reading scontrol's answer", "it holds no queue", raw)
+
+
 def _records(raw: bytes, first_key: str) -> Iterator[list[str]]:
     """The lines of each record; one begins with `first_key` at the start, or after an empty line."""
     record: list[str] = []

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from cockpit.aws_models import AwsScope
 from cockpit.config import ClusterConfig
 from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A node state to set, and what that makes happen; `reason` is a text that the kind's own programs wait for."""
+
+    state: str
+    fate: str
+    reason: str = ""  # "": the operator's own words
+    takes_reason: bool = True
+    kills_jobs: bool = False
 
 
 class Kind(Protocol):
@@ -47,4 +59,34 @@ class Kind(Protocol):
 
     def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
         """How it is started; `counts` are sizes of instance groups, where a kind remembers none itself."""
+        ...
+
+    def fate_of_drained(self, node: str) -> str:
+        """What happens to the instance of a node once it is drained (or down); "" when it stays as it is."""
+        ...
+
+    def replacement(self, node: str, *, cloud: bool, now: bool) -> StateChange | None:
+        """How this node gets a new instance, after its jobs or `now`; None when nobody here replaces instances."""
+        ...
+
+    def reboot(self, node: str) -> StateChange | None:
+        """How a node is rebooted where `scontrol reboot` is not the way; None where it is."""
+        ...
+
+    def reboot_warning(self, slurm: tuple[int, int, int]) -> str:
+        """What is known to go wrong with a reboot under this version of Slurm; "" when nothing is."""
+        ...
+
+    def inactive_danger(self) -> str:
+        """Why a queue must never be INACTIVE here; "" when that only pauses it."""
+        ...
+
+    def quarantine_flags(self) -> str:
+        """The flags of the reservation that keeps a node for its finder."""
+        ...
+
+    def size_for_good(
+        self, queue: str, members: Sequence[str], wanted: int, stack: str, region: str
+    ) -> tuple[str, ...]:
+        """The lines that tell how the queue's size is changed for good: the edit, and the command that applies it."""
         ...

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cockpit.aws_models import AwsScope
 from cockpit.config import ClusterConfig
 from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
 from cockpit.kinds import aws_scope, slurm_power
+from cockpit.kinds.base import StateChange
 
 
 class PlainSlurm:
@@ -36,3 +37,32 @@ class PlainSlurm:
 
     def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
         return slurm_power.start(look)
+
+    def fate_of_drained(self, node: str) -> str:
+        return ""
+
+    def replacement(self, node: str, *, cloud: bool, now: bool) -> StateChange | None:
+        """A cloud node gets another instance by powering down and up again, if its SuspendProgram ends it."""
+        if not cloud:
+            return None
+        fate = "powered down by this site's SuspendProgram; the next power-up brings what its ResumeProgram starts"
+        if now:
+            return StateChange("power_down_force", fate, kills_jobs=True)
+        return StateChange("power_down_asap", fate, takes_reason=False)
+
+    def reboot(self, node: str) -> StateChange | None:
+        return None
+
+    def reboot_warning(self, slurm: tuple[int, int, int]) -> str:
+        return ""
+
+    def inactive_danger(self) -> str:
+        return ""
+
+    def quarantine_flags(self) -> str:
+        return "maint,ignore_jobs"
+
+    def size_for_good(
+        self, queue: str, members: Sequence[str], wanted: int, stack: str, region: str
+    ) -> tuple[str, ...]:
+        return ("the queue's size is what slurm.conf says: edit its NodeName and PartitionName lines there",)

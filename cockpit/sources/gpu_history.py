@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from cockpit.gpu_models import GpuSample, NodeReading, known
 
-METRICS = ("util_pct", "mem_used_mib", "temp_c", "power_w")
+METRICS = ("util_pct", "mem_util_pct", "mem_used_mib", "temp_c", "power_w")
 SPAN_S = 600.0
 STEP_S = 4.0  # finer samples fold into one; 150 of them are what a graph can show
 GAP_STEPS = 3.0  # usual steps without a sample that make a gap

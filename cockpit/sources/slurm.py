@@ -84,8 +84,8 @@ class SlurmClient:
         """What the head is like if it was asked already; never waits."""
         return self._facts
 
-    def run(self, program: str, args: Sequence[str], *, deadline_s: float = READ_DEADLINE_S) -> Completed:
-        """Run one of Slurm's programs; raises FaultError when it is not there or the head does not answer."""
+    def argv(self, program: str, args: Sequence[str], *, as_root: bool = False) -> tuple[str, ...]:
+        """The whole command, by its absolute path, behind `sudo -n` where it needs root; raises FaultError."""
         directory = self.facts().slurm_dir
         if directory is None:
             self._facts = None
@@ -97,7 +97,25 @@ class SlurmClient:
                     "is `head` the cluster's head node?",
                 )
             )
-        argv = [f"{directory}/{program}", *args]
+        return (*(("sudo", "-n") if as_root else ()), f"{directory}/{program}", *args)
+
+    def run(self, program: str, args: Sequence[str], *, deadline_s: float = READ_DEADLINE_S) -> Completed:
+        """Run one of Slurm's programs; raises FaultError when it is not there or the head does not answer."""
+        return self._run(self.argv(program, args), deadline_s)
+
+    def send(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
+        """Run a command that changes the cluster, as `argv()` gave it: once, never again by itself.
+
+        After a FaultError of kind TIMEOUT the change may still happen: look before you say anything. Only the
+        runner of actions calls this; it asks for nothing and checks nothing.
+        """
+        return self._run(argv, deadline_s)
+
+    def probe(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
+        """Run another harmless command on the head, such as `sudo -n -l`; raises FaultError."""
+        return self._run(argv, deadline_s)
+
+    def _run(self, argv: Sequence[str], deadline_s: float) -> Completed:
         return self._host.run(argv, deadline_s=deadline_s, env=SLURM_SET, unset=SLURM_UNSET)
 
     def read(self, program: str, args: Sequence[str], what: str) -> bytes:

@@ -1,4 +1,11 @@
-from cockpit.formats.scontrol import Controller, parse_config, parse_partitions, parse_ping
+from cockpit.formats.scontrol import (
+    Controller,
+    parse_config,
+    parse_partitions,
+    parse_ping,
+    parse_reservations,
+    version_of,
+)
 from cockpit.models import PartitionConfig
 
 CONFIG = b"""\
@@ -78,7 +85,7 @@ def test_what_the_config_does_not_tell_stays_unknown() -> None:
 def test_partitions() -> None:
     assert parse_partitions(PARTITIONS) == (
         PartitionConfig("gpu", "UP", "gpu-dy-p5-[1-8],gpu-st-p5-[1-8]", 16, True, False, "UNLIMITED"),
-        PartitionConfig("old", "INACTIVE", "", 0, False, True, "12:00:00"),
+        PartitionConfig("old", "INACTIVE", "", 0, False, True, "12:00:00", (("MaxTime", "12:00:00"),)),
     )
     assert parse_partitions(b"No partitions in the system\n") == ()
 
@@ -88,3 +95,29 @@ def test_numbers_of_any_length_do_not_stop_the_reading() -> None:
     site = parse_config(b"ClusterName = prod\nSLURM_VERSION = " + huge + b".5\nMessageTimeout = " + huge + b" sec\n")
     assert (site.cluster_name, site.message_timeout_s) == ("prod", None)
     assert parse_partitions(b"PartitionName=a TotalNodes=" + huge)[0].total_nodes is None
+
+
+def test_the_configuration_tells_slurm_user_and_nodes_that_stay_up() -> None:
+    site = parse_config(b"SlurmUser               = slurm(401)\nSuspendExcNodes         = gpu-st-p5-[1-8]:4,x1\n")
+    assert (site.slurm_user, site.kept_up) == ("slurm", "gpu-st-p5-[1-8]:4,x1")
+    assert parse_config(b"SuspendExcNodes         = (null)\n").kept_up == ""
+
+
+def test_reservations_as_22_05_prints_them() -> None:
+    raw = (
+        b"ReservationName=cockpit-gpu-st-p5-2 StartTime=2026-11-30T02:11:20 EndTime=2027-11-30T02:11:20 "
+        b"Duration=365-00:00:00 Nodes=gpu-st-p5-2 NodeCnt=1 CoreCnt=192 Features=(null) PartitionName=(null) "
+        b"Flags=MAINT,IGNORE_JOBS,SPEC_NODES TRES=cpu=192 Users=root,ops Groups=(null) Accounts=(null) "
+        b"Licenses=(null) State=ACTIVE BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n"
+    )
+    (found,) = parse_reservations(raw)
+    assert (found.name, found.hostlist, found.users) == ("cockpit-gpu-st-p5-2", "gpu-st-p5-2", ("root", "ops"))
+    assert found.active
+    assert "MAINT" in found.flags
+    assert parse_reservations(b"No reservations in the system\n") == ()
+
+
+def test_versions() -> None:
+    assert version_of("slurm-wlm 22.05.8") == (22, 5, 8)
+    assert version_of("25.11.8-0pre1") == (25, 11, 8)
+    assert version_of("?") == (0, 0, 0)

@@ -72,9 +72,7 @@ class Pilot:
 
 
 @asynccontextmanager
-async def cockpit(
-    size: tuple[int, int] = (120, 40), *, pane: str = "2", **simulation: Any
-) -> AsyncIterator[Pilot]:
+async def cockpit(size: tuple[int, int] = (120, 40), *, pane: str = "2", **simulation: Any) -> AsyncIterator[Pilot]:
     """The app with nothing read yet, with a pane by its key; its pollers stand still, `read` polls everything once."""
     cluster, head, clock = still_cluster(**simulation)
     cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
@@ -312,7 +310,7 @@ async def test_a_filter_by_user_follows_the_queue() -> None:
 
 
 async def test_details_tell_when_their_data_are_old() -> None:
-    async with cockpit() as pilot:
+    async with cockpit((120, 100)) as pilot:
         await pilot.read()
         await pilot.press("enter")
         await wait_for_record(pilot)

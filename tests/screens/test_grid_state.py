@@ -175,3 +175,13 @@ def test_cursor_is_always_a_row_on_screen(steps: list[tuple[str, int]]) -> None:
         if state.count and state.view is not None:
             assert state.top <= state.cursor < min(state.count, state.top + state.height)
             assert state.view.key(state.cursor) == state.cursor_key
+
+
+def test_a_pinned_cursor_is_on_the_first_row_until_somebody_moves_it() -> None:
+    state: GridState[Row] = GridState(height=5, pinned=True)
+    state.adopt(PLAIN.prepare([Row("b"), Row("c")]))
+    state.adopt(PLAIN.prepare([Row("a"), Row("b"), Row("c")]))
+    assert state.cursor_key == "a"
+    state.move_to(1)
+    state.adopt(PLAIN.prepare([Row("0"), Row("a"), Row("b"), Row("c")]))
+    assert state.cursor_key == "b"

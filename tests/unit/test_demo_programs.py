@@ -261,7 +261,7 @@ def test_filters(sim: Simulation) -> None:
         ("scontrol show hostnames (null)", 0, "(null)\n", ""),
         ("scontrol show hostnames a[3-1]", 0, "", "Invalid hostlist: a[3-1]\n"),
         ("scontrol show hostlist a1,a2,a3", 0, "a[1-3]\n", ""),
-        ("scontrol update nodename=gpu-st-p5-1 state=drain", 1, "", "slurm_update error: Invalid user id\n"),
+        ("scontrol update nodename=gpu-st-p5-1 state=drain reason=x", 1, "", "slurm_update error: Invalid user id\n"),
         ("sacct -X", 1, "", "Slurm accounting storage is disabled\n"),
         ("hostname", 0, "demo-head\n", ""),
     ],

@@ -13,7 +13,8 @@ from cockpit.models import Health, Job
 from cockpit.node_problems import of_nodes
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import FleetReading
-from screens.gpu_detail import find_gpu, gpu_lines, peers_of
+from screens.details.gpu import gpu_lines, peers_of
+from screens.details.parts import find_gpu
 from screens.gpu_table import GpuTable
 from screens.gpus_pane import METRICS, heat_rows
 from screens.lines import Line

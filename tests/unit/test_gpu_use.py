@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cockpit.fleet import GpuRow
+from cockpit.gpu_means import Means, mean
 from cockpit.gpu_models import GpuSample
-from cockpit.gpu_use import GPUS_A_LOOK, Means, mean
+from cockpit.gpu_use import GPUS_A_LOOK
 from cockpit.models import Job, Problem
 from tests.unit.gpu_fleet import JOB, WHOLE, Looks, problems, reading, watch
 from tests.unit.test_fleet import sample
@@ -26,7 +27,7 @@ def test_a_job_that_uses_none_of_its_gpus_is_named_after_five_minutes_and_not_be
     assert problems(IDLE, minutes=4) == {}
     found = problems(IDLE)
     assert set(found) == {"job:idle:7"}
-    assert "holds 4 GPUs and uses none for 5 min · maria" in found["job:idle:7"].title
+    assert "holds 4 GPUs and uses none for 5m · maria" in found["job:idle:7"].title
     assert "built" not in found["job:idle:7"].next_step
 
 

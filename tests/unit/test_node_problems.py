@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cockpit.config import Rules
 from cockpit.fleet_state import Fleet
 from cockpit.formats.kernel_log import KernelEvent
+from cockpit.formats.node_state import parse_state
 from cockpit.gpu_models import Driver, DriverState, MountReading, StuckProcess
 from cockpit.gpu_problems import FleetProblems
 from cockpit.models import Fault, FaultKind, Health, Problem
 from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import FleetReading, NodeWatch
-from tests.unit.gpu_fleet import STEADY_AHEAD_S, WALL_AHEAD_S, Looks, problems, reading, watch
+from tests.unit.gpu_fleet import STEADY_AHEAD_S, WALL_AHEAD_S, WHOLE, Looks, problems, reading, watch
 from tests.unit.test_fleet import sample
 
 GPUS = [sample(slot) for slot in range(4)]
@@ -90,3 +93,12 @@ def test_what_a_fault_says_is_no_part_of_its_key(kind: FaultKind) -> None:
     both = unheard(one, two)[f"probe:{kind.value}"]
     assert both.title == "no fresh GPU readings: the probe fails"
     assert both.evidence == "p5-1: it ended: pid 17 at 0x11; p5-2: it ended: pid 4242 at 0x1092"
+
+
+def test_a_node_that_slurm_misses_too_is_one_problem_and_not_two() -> None:
+    gone = NodeWatch("p5-1", fault=Fault(FaultKind.UNREACHABLE, "reaching p5-1", "no route"))
+    missed = replace(WHOLE, state=parse_state("down+not_responding"))
+    looks = Looks()
+    assert "probe:unreachable" in looks.look([gone], 1400.0)
+    assert "probe:unreachable" not in looks.look([gone], 1400.0, nodes=[missed])
+    assert "probe:unreachable" in looks.look([gone], 1400.0, nodes=[missed], stale="nodes_live")

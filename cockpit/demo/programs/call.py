@@ -16,3 +16,4 @@ class Call:
     env: Mapping[str, str]
     host: str
     sim: Simulation  # locked and current while a handler runs
+    root: bool = False  # behind sudo

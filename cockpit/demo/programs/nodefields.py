@@ -30,6 +30,7 @@ class NodeRow:
     nodes: tuple[SimNode, ...]
     partition: PartitionSetup
     env: Mapping[str, str]
+    available: str = "up"  # up, down, drain or inact
 
     @property
     def one(self) -> SimNode:
@@ -39,7 +40,7 @@ class NodeRow:
 
 def unusable(node: SimNode) -> bool:
     """True for a node whose free CPUs count as `other`."""
-    return node.drain or node.down
+    return node.drain or node.down or node.failing or bool(node.reboot)
 
 
 def cpus_state(row: NodeRow) -> str:
@@ -93,7 +94,7 @@ _FIELDS: dict[str, Field[NodeRow]] = {
     **_NODE,
     "PartitionName": Field("PARTITION", lambda row: row.partition.name),
     "Partition": Field("PARTITION", _starred),
-    "Available": Field("AVAIL", lambda row: "up"),
+    "Available": Field("AVAIL", lambda row: row.available),
     "Time": Field("TIMELIMIT", lambda row: row.partition.max_time_short),
     "DefaultTime": Field("DEFAULTTIME", lambda row: "n/a"),
     "PriorityTier": Field("PRIO_TIER", lambda row: str(row.partition.priority_tier)),
@@ -124,7 +125,7 @@ _FIELDS: dict[str, Field[NodeRow]] = {
     "Features": Field("AVAIL_FEATURES", lambda row: row.one.features),
     "features_act": Field("ACTIVE_FEATURES", lambda row: row.one.features),
     "Weight": Field("WEIGHT", lambda row: "1"),
-    "Reservation": Field("RESERVATION", lambda row: ""),
+    "Reservation": Field("RESERVATION", lambda row: ",".join(row.one.reservations)),
     "User": Field("USER", lambda row: row.one.reason_by or "Unknown"),
     "UserLong": Field("USER", lambda row: f"{row.one.reason_by}(0)" if row.one.reason_by else "Unknown"),
     "Timestamp": Field("TIMESTAMP", lambda row: stamp(row.one.reason_at, row.env, "Unknown")),

@@ -9,14 +9,29 @@ _FLAG_ORDER = (
     "cloud",
     "completing",
     "drain",
+    "fail",
+    "maintenance",
+    "power_down",
     "powered_down",
     "not_responding",
     "planned",
     "powering_up",
+    "reboot_requested",
+    "reboot_issued",
+    "reserved",
     "powering_down",
 )
 # One symbol at most; the first that applies wins.
-_SYMBOLS = (("powering_up", "#"), ("powering_down", "%"), ("powered_down", "~"), ("not_responding", "*"))
+_SYMBOLS = (
+    ("maintenance", "$"),
+    ("reboot_issued", "^"),
+    ("reboot_requested", "@"),
+    ("powering_up", "#"),
+    ("powering_down", "%"),
+    ("powered_down", "~"),
+    ("power_down", "!"),
+    ("not_responding", "*"),
+)
 _SHORT = {
     "idle": "idle",
     "allocated": "alloc",
@@ -25,6 +40,11 @@ _SHORT = {
     "drained": "drain",
     "draining": "drng",
     "completing": "comp",
+    "failing": "failg",
+    "fail": "fail",
+    "maint": "maint",
+    "reboot": "boot",
+    "reserved": "resv",
 }
 
 
@@ -36,11 +56,18 @@ def complete(node: SimNode) -> str:
 
 def word(node: SimNode) -> str:
     """The long word without a symbol."""
-    if node.drain:
-        return "draining" if node.shares or node.completing else "drained"
+    busy = bool(node.shares or node.completing)
+    if not busy and not node.drain and any(node.reservations.values()):
+        return "maint"
+    if node.reboot == "issued":
+        return "reboot"
+    if node.drain or node.reboot:
+        return "draining" if busy else "drained"
+    if node.failing:
+        return "failing" if busy else "fail"
     if node.base == "idle" and node.completing:
         return "completing"
-    return node.base
+    return "reserved" if node.base == "idle" and node.reservations else node.base
 
 
 def symbol(node: SimNode) -> str:

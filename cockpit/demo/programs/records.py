@@ -22,8 +22,10 @@ from cockpit.demo.programs.jobfields import JobRow, gres_ask, output_path, work_
 from cockpit.demo.programs.nodefields import cpu_load, free_mem
 from cockpit.demo.programs.partitions import PartitionSetup
 from cockpit.demo.programs.spelling import gres_used, memory, padded, ranges, stamp, tres
+from cockpit.demo.sim import SimReservation
 from cockpit.formats.hostlist import fold
 
+_YEAR_S = 365 * 86400.0
 _ONE_NODE_KEYS = "TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A"
 
 
@@ -64,7 +66,7 @@ def _allocated(node: SimNode) -> str:
     return f"cpu={node.cpus_used},mem={memory(node.mem_used_mib)}" if node.shares else ""
 
 
-def partition_lines(setup: PartitionSetup, nodes: Sequence[SimNode]) -> list[str]:
+def partition_lines(setup: PartitionSetup, nodes: Sequence[SimNode], state: str = "UP") -> list[str]:
     """One partition with all of its nodes, powered down or not."""
     members = setup.members(nodes)
     count = len(members)
@@ -78,11 +80,26 @@ def partition_lines(setup: PartitionSetup, nodes: Sequence[SimNode]) -> list[str
         f"Nodes={fold(node.name for node in members)}",
         f"PriorityJobFactor=1 PriorityTier={setup.priority_tier} RootOnly=NO ReqResv=NO OverSubscribe=NO",
         "OverTimeLimit=NONE PreemptMode=OFF",
-        f"State=UP TotalCPUs={count * CPUS} TotalNodes={count} SelectTypeParameters=NONE",
+        f"State={state} TotalCPUs={count * CPUS} TotalNodes={count} SelectTypeParameters=NONE",
         "JobDefaults=(null)",
         "DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED",
         f"TRES={tres(count * CPUS, count * MEM_MIB, count)}",
         "ResumeTimeout=GLOBAL SuspendTimeout=GLOBAL SuspendTime=GLOBAL PowerDownOnIdle=NO",
+    ]
+
+
+def reservation_lines(made: SimReservation, env: Mapping[str, str]) -> list[str]:
+    """One reservation; Slurm makes a year of an infinite one."""
+    ends = made.began_at + _YEAR_S
+    flags = ",".join((*made.flags, "SPEC_NODES"))
+    return [
+        f"ReservationName={made.name} StartTime={stamp(made.began_at, env, '')} EndTime={stamp(ends, env, '')} "
+        "Duration=365-00:00:00",
+        f"Nodes={fold(made.nodes)} NodeCnt={len(made.nodes)} CoreCnt={len(made.nodes) * CPUS // THREADS_PER_CORE} "
+        f"Features=(null) PartitionName=(null) Flags={flags}",
+        f"TRES=cpu={len(made.nodes) * CPUS}",
+        f"Users={','.join(made.users)} Groups=(null) Accounts=(null) Licenses=(null) State=ACTIVE BurstBuffer=(null)",
+        "MaxStartDelay=(null)",
     ]
 
 
@@ -111,11 +128,11 @@ def _job_head(row: JobRow, detail: bool) -> Iterator[str]:
     if job.het_job_id is not None:
         yield f"HetJobIdSet={job.het_job_id}-{job.het_job_id + job.het_size - 1}"
     yield f"UserId={job.ask.user}({USERS[job.ask.user]}) GroupId=research(2000) MCS_label=N/A"
-    yield f"Priority={job.priority} Nice=0 Account=(null) QOS=(null)"
+    yield f"Priority={job.priority} Nice={job.nice} Account=(null) QOS=(null)"
     reason = job.reason.replace(" ", "_")
     yield f"JobState={job.shown_state} Reason={reason} Dependency={job.dependency or '(null)'}"
     exit_code = {"FAILED": "1:0", "CANCELLED": "0:15", "TIMEOUT": "0:15"}.get(job.state, "0:0")
-    yield f"Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode={exit_code}"
+    yield f"Requeue=1 Restarts={job.restarts} BatchFlag=1 Reboot=0 ExitCode={exit_code}"
     if detail:
         yield "DerivedExitCode=0:0"
 

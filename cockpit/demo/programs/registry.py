@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from cockpit.demo.programs.call import Call
+from cockpit.demo.programs.scancel import scancel
 from cockpit.demo.programs.scontrol import scontrol
 from cockpit.demo.programs.sinfo import sinfo
 from cockpit.demo.programs.squeue import squeue
@@ -27,6 +28,7 @@ PROGRAMS: Mapping[str, Handler] = {
     "squeue": squeue,
     "sinfo": sinfo,
     "scontrol": scontrol,
+    "scancel": scancel,
     "sacct": _sacct,
     "hostname": _hostname,
 }
@@ -37,11 +39,11 @@ def is_simulated(program: str) -> bool:
     return os.path.basename(program) in PROGRAMS
 
 
-def run(sim: Simulation, argv: Sequence[str], env: Mapping[str, str], host: str) -> Answer:
+def run(sim: Simulation, argv: Sequence[str], env: Mapping[str, str], host: str, *, root: bool = False) -> Answer:
     """Run a simulated program against the cluster as it is now."""
     handler = PROGRAMS[os.path.basename(argv[0])]
     with sim.current():
         try:
-            return handler(Call(tuple(argv[1:]), env, host, sim))
+            return handler(Call(tuple(argv[1:]), env, host, sim, root))
         except WrongUse as wrong:
             return wrong.answer

@@ -1,4 +1,4 @@
-"""scontrol of the demo: ping, version and the show commands; a login without any right to change things."""
+"""scontrol of the demo: ping, version, listpids, show, and what changes things (for root, behind sudo)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from cockpit.demo.jobs import SimJob
 from cockpit.demo.machines import SLURM_VERSION
 from cockpit.demo.programs.call import Call
 from cockpit.demo.programs.jobfields import JobRow
+from cockpit.demo.programs.listpids import listpids
 from cockpit.demo.programs.partitions import PARTITIONS
-from cockpit.demo.programs.records import job_lines, node_lines, partition_lines
+from cockpit.demo.programs.records import job_lines, node_lines, partition_lines, reservation_lines
 from cockpit.demo.programs.settings import show_config
 from cockpit.demo.programs.table import Answer, WrongUse, encode, options
+from cockpit.demo.programs.writes import VERBS
 from cockpit.demo.sim import HEAD
 from cockpit.formats.errors import FormatError
 from cockpit.formats.hostlist import expand, fold
@@ -19,8 +21,8 @@ from cockpit.formats.hostlist import expand, fold
 _SHORTS = "adDFhlM:oQu:vV"
 _LONGS = "all details federation help hide local cluster= oneliner quiet sibling uid= verbose version future"
 
-# The login of the demo is no Slurm administrator: what would change something is refused as Slurm does.
-_REFUSED = ("update", "create", "delete", "reconfigure", "shutdown", "takeover", "reboot", "hold", "release")
+# Without root these are refused as Slurm does; with it they are not simulated.
+_REFUSED = ("reconfigure", "shutdown", "takeover")
 
 
 class _Style:
@@ -53,6 +55,10 @@ def scontrol(call: Call) -> Answer:
         return Answer(0, encode(f"Slurmctld(primary) at {HEAD} is UP\n"))
     if keyword == "show":
         return _show(call, rest, style)
+    if keyword == "listpids":
+        return listpids(call, rest)
+    if keyword.lower() in VERBS:
+        return VERBS[keyword.lower()](call, rest)
     if keyword in _REFUSED:
         raise WrongUse("slurm_update error: Invalid user id\n")
     raise WrongUse(f"invalid keyword: {keyword}\n")
@@ -122,11 +128,12 @@ def _find(jobs: Sequence[SimJob], asked: str) -> list[SimJob]:
 
 
 def _partitions(call: Call, words: Sequence[str], style: _Style) -> Answer:
-    nodes = list(call.sim.nodes.values())
+    nodes, states = list(call.sim.nodes.values()), call.sim.queue_states
     setups = [setup for setup in PARTITIONS if not words or setup.name == words[0]]
     if not setups:
         return Answer(1, encode(f"Partition {words[0]} not found\n"))
-    return Answer(0, encode("".join(style.record(partition_lines(setup, nodes)) for setup in setups)))
+    lines = [partition_lines(setup, nodes, states.get(setup.name, "UP")) for setup in setups]
+    return Answer(0, encode("".join(map(style.record, lines))))
 
 
 def _config(call: Call, words: Sequence[str], style: _Style) -> Answer:
@@ -150,9 +157,12 @@ def _hostlist(call: Call, words: Sequence[str], style: _Style) -> Answer:
 
 
 def _reservations(call: Call, words: Sequence[str], style: _Style) -> Answer:
-    if words:
+    if words and words[0] not in call.sim.reservations:
         return Answer(1, encode(f"Reservation {words[0]} not found\n"))
-    return Answer(0, b"No reservations in the system\n")
+    found = [each for each in call.sim.reservations.values() if not words or each.name == words[0]]
+    if not found:
+        return Answer(0, b"No reservations in the system\n")
+    return Answer(0, encode("".join(style.record(reservation_lines(each, call.env)) for each in found)))
 
 
 _ENTITIES: tuple[tuple[str, int, Show], ...] = (

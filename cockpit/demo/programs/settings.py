@@ -120,7 +120,7 @@ def show_config(call: Call) -> str:
             resume_timeout=int(simulation.RESUME_TIMEOUT_S),
             head=simulation.HEAD,
             version=SLURM_VERSION,
-            static=fold(node.name for node in sim.nodes.values() if node.static),
+            static=fold(sim.kept_up) or "(null)",
             suspend_time=int(simulation.SUSPEND_TIME_S),
             suspend_timeout=int(simulation.SUSPEND_TIMEOUT_S),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cockpit.demo.machines import SLURM_VERSION, SimNode
 from cockpit.demo.programs import nodestate
@@ -123,10 +124,21 @@ def _rows(
     """Rows: one for each node and partition with -N, else one for each set of equal values."""
     only = given["-p"].split(",") if "-p" in given else None
     setups = [setup for setup in PARTITIONS if only is None or setup.name in only]
-    single = [NodeRow((node,), setup, call.env) for setup in setups for node in nodes if setup.name in node.partitions]
+    available = {setup.name: _available(call, setup.name) for setup in setups}
+    single = [
+        NodeRow((node,), setup, call.env, available[setup.name])
+        for setup in setups
+        for node in nodes
+        if setup.name in node.partitions
+    ]
     if "-N" in given:
         return sorted(single, key=lambda row: (row.one.static, row.one.index))
     return _grouped(single, columns, call)
+
+
+def _available(call: Call, name: str) -> str:
+    state = call.sim.queue_states.get(name, "UP").lower()
+    return "inact" if state == "inactive" else state
 
 
 def _grouped(single: Sequence[NodeRow], columns: Sequence[Column[NodeRow]], call: Call) -> list[NodeRow]:
@@ -137,6 +149,5 @@ def _grouped(single: Sequence[NodeRow], columns: Sequence[Column[NodeRow]], call
     for row in single:
         groups.setdefault(tuple(field.text(row) for field in keys), {})[row.one.name] = row
     return [
-        NodeRow(tuple(row.one for row in rows.values()), next(iter(rows.values())).partition, call.env)
-        for rows in groups.values()
+        replace(next(iter(rows.values())), nodes=tuple(row.one for row in rows.values())) for rows in groups.values()
     ]

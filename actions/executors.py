@@ -1,0 +1,69 @@
+"""How one step of a plan is carried out; the runner alone calls these."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from actions.outcome import StepResult
+from actions.rights import site_now
+from actions.spec import Step
+from cockpit.formats.slurm_errors import complaint
+from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.text import printable
+
+if TYPE_CHECKING:
+    from cockpit.cluster import Cluster
+
+Executor = Callable[["Cluster", Step], StepResult]
+
+_LEAST_S = 20.0
+_MORE_S = 10.0  # than Slurm's own patience, so that its error text is still seen
+_TAIL_BYTES = 2000
+# `Invalid job id specified for job 999`, `Kill job error on job id 12_3: ...`
+_ABOUT_JOB = re.compile(r"(?:for job|job id) ([0-9]+(?:_[0-9]+)?)\b")
+_MAY_BE = "it may still have happened: its effect is looked for"
+
+
+def on_head(cluster: Cluster, step: Step) -> StepResult:
+    """Run the step's command on the head, once; whatever happens becomes the result."""
+    began = cluster.clock.steady()
+    deadline_s = step.patience_s or _deadline_s(cluster)
+    try:
+        done = cluster.slurm.send(step.argv, deadline_s=deadline_s)
+    except FaultError as error:
+        fault = _patient(error.fault)
+        return StepResult(step, None, cluster.clock.steady() - began, "", fault, frozenset(step.subjects))
+    said = printable((done.stderr.strip() or done.stdout.strip())[-_TAIL_BYTES:])
+    fault_or_none = complaint(
+        done.rc, done.stdout, done.stderr, what=step.title, took_s=done.took_s, deadline_s=deadline_s
+    )
+    if fault_or_none is None:
+        return StepResult(step, done.rc, done.took_s, said)
+    about = _about(done.stderr.decode("utf-8", "replace"), step)
+    return StepResult(step, done.rc, done.took_s, said, _patient(fault_or_none), about)
+
+
+def _patient(fault: Fault) -> Fault:
+    """A change is never sent again by itself, so no next step may say so."""
+    return Fault(fault.kind, fault.what, fault.why, _MAY_BE) if fault.kind is FaultKind.TIMEOUT else fault
+
+
+def _deadline_s(cluster: Cluster) -> float:
+    try:
+        timeout_s = site_now(cluster).message_timeout_s
+    except FaultError:
+        timeout_s = None
+    return max(_LEAST_S, (timeout_s or 0.0) + _MORE_S)
+
+
+def _about(errors: str, step: Step) -> frozenset[str]:
+    """The subjects that an error names; all of them when it names none."""
+    ids = set(_ABOUT_JOB.findall(errors))
+    plain = {name.partition("_")[0] for name in ids}
+    named = {name for name in step.subjects if name in ids or name.partition("_")[0] in plain}
+    return frozenset(named or step.subjects)
+
+
+EXECUTORS: Mapping[str, Executor] = {"head": on_head}

@@ -1,0 +1,104 @@
+"""What can be said of each kind of subject: at once, after reading more, and in plain words. Imports no Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cockpit.cluster import Cluster
+from cockpit.joins import find_row
+from screens import explain_lines
+from screens.details.gpu import gpu_lines
+from screens.details.job import job_lines
+from screens.details.node import node_lines
+from screens.details.parts import find_gpu, find_node
+from screens.details.problem import all_problem_lines, find_problem, problem_lines
+from screens.details.queue import all_queue_lines, queue_lines, queue_names
+from screens.details.records import read_job, read_node, read_queue
+from screens.lines import Line, Subject
+
+Lines = Callable[[Cluster, str], list[Line]]
+
+
+def details(cluster: Cluster, subject: Subject) -> list[Line]:
+    """Everything known of it, joined over all sources; fast and pure. Raises KeyError for an unknown kind."""
+    return DETAILS[subject.kind](cluster, subject.key)
+
+
+def read_more(cluster: Cluster, subject: Subject) -> list[Line]:
+    """What has to be asked for, [] for a kind of which nothing has; blocks for seconds, raises FaultError."""
+    read = RECORDS.get(subject.kind)
+    return read(cluster, subject.key) if read is not None and subject.key else []
+
+
+def title(subject: Subject) -> str:
+    """What stands over its details: `node › gpu-1`, `all problems`, `Xid 79`."""
+    word = _WORDS[subject.kind]
+    if not subject.key:
+        return f"all {word}s"
+    if subject.kind in ("xid", "sxid"):
+        return f"{word} {subject.key}"
+    key = subject.key.rstrip("_") if subject.kind == "job" else subject.key
+    return f"{word} › {key.replace(':', ' ') if subject.kind == 'problem' else key}"
+
+
+def explain(cluster: Cluster, subject: Subject) -> list[Line]:
+    """Its state in plain words, what that means on this cluster, what to do, the commands that show it."""
+    return explain_lines.explain(cluster, subject)
+
+
+_WORDS: Mapping[str, str] = {
+    "node": "node",
+    "job": "job",
+    "gpu": "GPU",
+    "queue": "queue",
+    "problem": "problem",
+    "xid": "Xid",
+    "sxid": "SXid",
+    "throttle": "clock reason",
+    "reason": "reason",
+}
+
+
+def _node(cluster: Cluster, name: str) -> list[Line]:
+    node = find_node(cluster.view, name)
+    if node is None and cluster.view.nodes is None:
+        return [[("the nodes were not read yet", "dim")]]
+    return node_lines(cluster, node) if node else [[f"{name} is no longer among Slurm's nodes"]]
+
+
+def _job(cluster: Cluster, key: str) -> list[Line]:
+    row = find_row(cluster.view.queue, key)
+    if row is None and cluster.view.queue is None:
+        return [[("the queue was not read yet", "dim")]]
+    return job_lines(cluster, row) if row else [[f"job {key.rstrip('_')} has left the queue"]]
+
+
+def _gpu(cluster: Cluster, key: str) -> list[Line]:
+    row = find_gpu(cluster, key)
+    return gpu_lines(cluster, row) if row else [[f"{key} is gone: its node is down or no longer watched"]]
+
+
+def _queue(cluster: Cluster, name: str) -> list[Line]:
+    if not name:
+        return all_queue_lines(cluster)
+    return queue_lines(cluster, name) if name in queue_names(cluster) else [[f"Slurm names no queue {name}"]]
+
+
+def _problem(cluster: Cluster, key: str) -> list[Line]:
+    if not key:
+        return all_problem_lines(cluster)
+    problem = find_problem(cluster, key)
+    return problem_lines(cluster, problem) if problem else [["this problem is over"]]
+
+
+DETAILS: Mapping[str, Lines] = {
+    "node": _node,
+    "job": _job,
+    "gpu": _gpu,
+    "queue": _queue,
+    "problem": _problem,
+    # What is only words has no other details.
+    **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
+}
+EXPLAIN: Mapping[str, Lines] = explain_lines.EXPLAIN
+RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue}

@@ -1,0 +1,1 @@
+"""What is known of one thing, joined, as lines for a text view: pure functions over a cluster's view."""
