@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cockpit import joins, problems
 from cockpit.acknowledged import Acknowledged
 from cockpit.acknowledged_file import AcknowledgedFile
 from cockpit.arming import ReadOnly
-from cockpit.aws_models import AwsReading, Instance, Joined
 from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
-from cockpit.event_models import ClusterEvents
 from cockpit.event_problems import of_events
-from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
+from cockpit.fleet import WITHOUT_MACHINE, FleetJoin
 from cockpit.fleet_state import Fleet
 from cockpit.formats.listpids import JobPid
 from cockpit.formats.node_history import NodeOutage
@@ -33,19 +31,18 @@ from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
-from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem, QueueReading, SlurmSite
-from cockpit.price_models import Prices
+from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
-from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
+from cockpit.sources.gpus import GPUS, FleetStreams, NodeWatch, Target
 from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.sources.storage import STORAGE
-from cockpit.storage_models import StorageReading
 from cockpit.storage_problems import of_storage
 from cockpit.store import Store
 from cockpit.text import printable
+from cockpit.view import View as View
 
 if TYPE_CHECKING:
     from cockpit.hosts.pool import NodePool
@@ -56,30 +53,6 @@ SITE_INTERVAL_S = 300.0
 EVENTS_INTERVAL_S = 60.0  # clustermgtd's own loop
 AWS_WAIT_S = 20.0  # how long a single read waits for AWS; all the rest is worth telling without it
 ACKNOWLEDGED_EVERY_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What screens show, joined over all sources once per change, on the thread of the source that changed."""
-
-    nodes: tuple[Node, ...] | None = None  # None: never read
-    queue: QueueReading | None = None
-    site: SlurmSite | None = None
-    jobs_of_node: Mapping[str, tuple[Job, ...]] = field(default_factory=dict)
-    gpus: joins.GpuCounts = field(default_factory=joins.GpuCounts)
-    fleet: FleetReading | None = None
-    gpu_rows: tuple[GpuRow, ...] = ()
-    aws: AwsReading | None = None  # None: not read
-    joined: Joined = field(default_factory=Joined)
-    prices: Prices | None = None  # None: not asked for
-    events: ClusterEvents | None = None  # of ParallelCluster's daemons; None: not read
-    storage: StorageReading | None = None  # FSx; None: not read
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def instance_of_node(self) -> Mapping[str, Instance]:
-        """The instance behind each node, as far as that is known."""
-        return self.joined.of_node
 
 
 class Cluster:
