@@ -65,6 +65,9 @@ class Options:
     full: bool = False  # signal: to the batch script and all steps
     user_hold: bool = False  # hold: the owner may release it
     verbatim: bool = False  # the reason as it is, without who; for undo
+    after_jobs: bool = False  # stop: once the running jobs have ended
+    head: bool = False  # stop: the head node as well
+    groups: str = ""  # start: HyperPod's groups and their sizes, NAME=COUNT,NAME=COUNT
 
 
 @dataclass(frozen=True, slots=True)

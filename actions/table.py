@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actions import jobs, nodes, power, quarantine, queues, scale
+from actions import fleet, jobs, nodes, power, quarantine, queues, scale
 from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Action, Context, Option, Scope
 
 _NOW = Option("now", "flag", "now: kill its jobs instead of waiting for them")
@@ -232,6 +232,8 @@ ACTIONS: tuple[Action, ...] = (
         jobs.NEEDS,
         options=(Option("count", "number", "the nice value"),),
     ),
+    fleet.STOP,
+    fleet.START,
 )
 _BY_ID = {action.id: action for action in ACTIONS}
 

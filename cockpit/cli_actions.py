@@ -77,6 +77,7 @@ def register(commands: Commands, common: Common, load: Load) -> None:
     nice.add_argument("count", type=int, metavar="N", help="the nice value; a negative one raises the priority")
     nice.add_argument("jobs", nargs="+", metavar="JOBS", help="job ids")
     nice.set_defaults(pick=_jobs)
+    _cluster_commands(add)
     undo = _changing(add("undo", "take back what a recorded action has changed", _undo))
     undo.add_argument("audit_id", metavar="ID", help="as `cockpit audit` shows it")
     audit = add("audit", "every change that was made from here, or refused", _audit)
@@ -105,6 +106,16 @@ def _queue_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         command.set_defaults(pick=_queue)
 
 
+def _cluster_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    stop = _changing(add("stop", "stop the whole cluster, and see that nothing is left", _change))
+    stop.add_argument("--after-jobs", action="store_true", help="close the queues, wait for running jobs, then stop")
+    stop.add_argument("--head", action="store_true", help="the head node, too, once everything else is down")
+    start = _changing(add("start", "start the whole cluster, its head first", _change))
+    start.add_argument("--groups", default="", metavar="NAME=COUNT,...", help="HyperPod: sizes of the instance groups")
+    for command in (stop, start):
+        command.set_defaults(pick=_whole)
+
+
 def _job_command(command: argparse.ArgumentParser, name: str) -> None:
     _changing(command).add_argument("jobs", nargs="+", metavar="JOBS", help="job ids: 123, 123_7, 123_[1-9]")
     command.set_defaults(pick=_jobs)
@@ -120,6 +131,12 @@ def _nodes(cluster: Cluster, arguments: argparse.Namespace) -> Targets:
     from actions.targets import node_targets
 
     return node_targets(cluster, arguments.nodes)
+
+
+def _whole(cluster: Cluster, _: argparse.Namespace) -> Targets:
+    from actions.fleet import cluster_target
+
+    return cluster_target(cluster)
 
 
 def _queue(cluster: Cluster, arguments: argparse.Namespace) -> Targets:
