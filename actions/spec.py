@@ -67,6 +67,9 @@ class Options:
     verbatim: bool = False  # the reason as it is, without who; for undo
     after_jobs: bool = False  # stop: once the running jobs have ended
     head: bool = False  # stop: the head node as well
+    at: str = ""  # schedule: when to stop, such as `Fri 19:00`
+    start_at: str = ""  # schedule: when to start again
+    every: str = ""  # schedule: day, weekday or week; "" once
     groups: str = ""  # start: HyperPod's groups and their sizes, NAME=COUNT,NAME=COUNT
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actions import fleet, jobs, nodes, power, quarantine, queues, scale
+from actions import fleet, jobs, nodes, power, quarantine, queues, scale, timetable
 from actions.spec import COUNTED, NAMED, UNDONE_EASILY, Action, Context, Option, Scope
 
 _NOW = Option("now", "flag", "now: kill its jobs instead of waiting for them")
@@ -234,6 +234,8 @@ ACTIONS: tuple[Action, ...] = (
     ),
     fleet.STOP,
     fleet.START,
+    timetable.SCHEDULE,
+    timetable.UNSCHEDULE,
 )
 _BY_ID = {action.id: action for action in ACTIONS}
 

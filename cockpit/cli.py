@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_cost
+from cockpit import cli_actions, cli_cost, cli_schedules
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
     cli_cost.add(commands, _common_after, _load)
+    cli_schedules.add(commands, _common_after, _load)
     _ack_parser(commands)
     keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
     _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))

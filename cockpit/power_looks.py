@@ -11,6 +11,7 @@ from cockpit.fleet_power import How, Outcome, PowerLook, PowerPlan, started_outc
 from cockpit.instance_join import join
 from cockpit.kinds import Kind
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.schedules import Owner
 from cockpit.sources.aws import read_fleet, read_instances
 from cockpit.sources.aws_power import Waits
 from cockpit.sources.slurm import NODES, SlurmReads
@@ -64,6 +65,23 @@ def started(cluster: Cluster) -> Outcome:
     instances = read_instances(calls, scope) if scope.filters else None
     static = [node for node in cluster.view.nodes or () if kind.origin(node.name) in ("static", "")]
     return started_outcome(status, instances, len(static), sum(1 for node in static if joins.takes_work(node)))
+
+
+def schedule_owner(cluster: Cluster, *, role: str, who: str, head: bool) -> Owner:
+    """For whom schedules are made, with the head's instance when that shall go as well; waits for AWS."""
+    look = power_look(cluster)
+    scope, machine = look.reading.scope, look.head
+    owned = [i.id for i in look.joined.of_node.values() if i.role != "head"] if not scope.fleet_table else []
+    return Owner(
+        cluster.config.name,
+        scope,
+        look.region,
+        role,
+        who,
+        machine.id if head and machine else "",
+        tuple(owned) if scope.filters else (),
+        old_form=bool(look.reading.fleet.data and look.reading.fleet.data.old_form),
+    )
 
 
 def waits(cluster: Cluster) -> Waits:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +21,12 @@ from actions.outcome import Progress, Result
 from actions.plan_lines import plan_lines, plan_record, result_lines
 from actions.runner import Runner
 from actions.spec import Context, Options, Plan
+from actions.timetable import SCHEDULE, UNSCHEDULE
 from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
-from tests.aws.moto_cluster import MotoCluster
+from cockpit.schedule_times import local_zone
+from tests.aws.moto_cluster import KEYS, MotoCluster
 from tests.still import still_cluster
 
 
@@ -168,3 +174,66 @@ def test_without_a_region_the_action_says_why_not() -> None:
     cluster, _, _ = still_cluster()
     cluster.read_once()
     assert "aws could not be read" in str(STOP.disabled_reason(Context(cluster)))
+
+
+ROLE = "arn:aws:iam::123456789012:role/cockpit"
+
+
+def test_a_weekend_is_scheduled_shown_and_taken_back(moto: MotoCluster, tmp_path: Path) -> None:
+    desk = Desk(moto, tmp_path, replace(moto.config, schedule_role=ROLE))
+    plan = desk.plan(SCHEDULE, at="Fri 19:00", start_at="Mon 07:00", every="week", head=True)
+    text = "\n".join(plan_lines(plan))
+    assert "whatever runs at that time is killed" in text
+    soon = datetime.fromtimestamp(desk.clock.now() + 600, local_zone())
+    hit = desk.plan(SCHEDULE, at=f"{soon:%Y-%m-%d %H:%M}")
+    assert len(hit.jobs) > 1
+    assert "may still run then: is killed" in "\n".join(plan_lines(hit))
+    assert "make schedule cockpit-prod-stop: Fri" in text
+    assert len(plan.steps) == 4
+    result = desk.run(plan)
+    assert result.outcome == "ok"
+    assert "cockpit-prod-stop-head cron(30 19 ? * FRI *)" in result.text
+    assert desk.status == "RUNNING"
+    again = desk.plan(SCHEDULE, at="Fri 20:00", every="week")
+    assert "change schedule cockpit-prod-stop" in again.effects[0]
+    gone = desk.plan(UNSCHEDULE)
+    assert (gone.confirm.kind, gone.count) == ("count", 4)
+    result = desk.run(gone, "4")
+    assert (result.outcome, result.text) == ("ok", "unschedule prod: no schedule")
+    with pytest.raises(ActionError, match="there is no schedule"):
+        desk.plan(UNSCHEDULE)
+
+
+def test_a_schedule_needs_a_role_and_a_time(desk: Desk, moto: MotoCluster, tmp_path: Path) -> None:
+    with pytest.raises(ActionError, match="schedule_role"):
+        desk.plan(SCHEDULE, at="Fri 19:00")
+    able = Desk(moto, tmp_path / "b", replace(moto.config, schedule_role=ROLE))
+    with pytest.raises(ActionError, match="say when"):
+        able.plan(SCHEDULE)
+    with pytest.raises(ActionError, match="is no time"):
+        able.plan(SCHEDULE, at="soon")
+
+
+def cockpit(moto: MotoCluster, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    config = home / "config.yaml"
+    config.write_text(
+        f"clusters:\n  prod: {{kind: parallelcluster, head: 'nobody@127.0.0.1:1', region: us-east-1, "
+        f"endpoint_url: '{moto.endpoint}', schedule_role: '{ROLE}'}}\n"
+    )
+    env = {**os.environ, **KEYS, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
+    argv = [sys.executable, "-m", "cockpit", "--config", str(config), *words]
+    return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=60, check=False)
+
+
+def test_the_command_line_knows_schedules_and_a_stop_needs_slurm_to_be_read(moto: MotoCluster, tmp_path: Path) -> None:
+    none = cockpit(moto, tmp_path, "schedules")
+    assert (none.returncode, none.stdout) == (0, "no schedule stops or starts prod\n")
+    made = cockpit(moto, tmp_path, "stop", "--at", "Fri 19:00", "--yes", "--confirm", "prod")
+    assert (made.returncode, "cockpit-prod-stop" in made.stdout) == (0, True), made.stderr
+    listed = json.loads(cockpit(moto, tmp_path, "schedules", "--json").stdout)["schedules"]
+    assert [one["name"] for one in listed] == ["cockpit-prod-stop"]
+    blind = cockpit(moto, tmp_path, "stop", "--yes", "--confirm", "prod")
+    assert (blind.returncode, "nodes could not be read" in blind.stderr) == (4, True)
+    assert moto.fleet_item()["Data"]["M"]["status"]["S"] == "RUNNING"
+    dry = json.loads(cockpit(moto, tmp_path, "stop", "--dry-run", "--json").stdout)
+    assert (dry["plan"]["action"], dry["result"]) == ("stop", None)
