@@ -10,7 +10,7 @@ from cockpit.cluster import Cluster
 from cockpit.fleet_power import How, Outcome, PowerLook, PowerPlan, started_outcome, stopped_outcome
 from cockpit.instance_join import join
 from cockpit.kinds import Kind
-from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.models import Fault, FaultError, FaultKind, Node
 from cockpit.schedules import Owner
 from cockpit.sources.aws import read_fleet, read_instances
 from cockpit.sources.aws_power import Waits
@@ -63,8 +63,19 @@ def started(cluster: Cluster) -> Outcome:
     calls, scope, kind = cluster.aws.calls(), cluster.aws.scope(), _kind(cluster)
     status = read_fleet(calls, scope.fleet_table).status if scope.fleet_table else None
     instances = read_instances(calls, scope) if scope.filters else None
-    static = [node for node in cluster.view.nodes or () if kind.origin(node.name) in ("static", "")]
+    nodes = _nodes_now(cluster)
+    if nodes is None:
+        return Outcome(False, f"fleet {status}; Slurm does not answer yet" if status else "Slurm does not answer yet")
+    static = [node for node in nodes if kind.origin(node.name) in ("static", "")]
     return started_outcome(status, instances, len(static), sum(1 for node in static if joins.takes_work(node)))
+
+
+def _nodes_now(cluster: Cluster) -> tuple[Node, ...] | None:
+    """The nodes as Slurm tells them now; None while it does not answer."""
+    try:
+        return SlurmReads(cluster.slurm).nodes().nodes
+    except FaultError:
+        return None
 
 
 def schedule_owner(cluster: Cluster, *, role: str, who: str, head: bool) -> Owner:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cockpit import report
 from cockpit.cluster import Cluster
 from cockpit.config import ClusterConfig
+from cockpit.fleet_power import Outcome
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.power_looks import started, stop_plan, stopped, waits
@@ -64,9 +65,12 @@ def test_aws_that_does_not_answer_takes_nothing_else_with_it() -> None:
 
 
 def test_a_whole_stop_from_plan_to_proof(moto: MotoCluster) -> None:
-    cluster, _, _ = still_cluster(moto.config)
+    cluster, head, _ = still_cluster(moto.config)
     cluster.read_once()
     assert started(cluster).text.endswith("4 compute instances running")
+    head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "no"))
+    assert started(cluster) == Outcome(False, "fleet RUNNING; Slurm does not answer yet")
+    head.fault = None
     plan = stop_plan(cluster)
     assert plan.effects == ("4 compute instances terminated: 4 × p5.48xlarge",)
     assert any("killed" in line for line in plan.irreversible)  # the demo's jobs run
