@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_actions, cli_cost, cli_schedules
+from cockpit.cli_nccl import add_nccl
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
+MAX_LINES = 50_000
 GPU_WAIT_S = 10.0  # a probe through a head on another continent is up within that
 OK, WRONG, USAGE, UNREACHED, REFUSED = range(5)
 
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_cost.add(commands, _common_after, _load)
     cli_schedules.add(commands, _common_after, _load)
     _ack_parser(commands)
+    _output_parser(commands)
     keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
     _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
     keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
@@ -95,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
+    add_nccl(commands, _common_after, _load)
     return parser
 
 
@@ -150,6 +154,22 @@ def _look(arguments: argparse.Namespace, config: Config) -> Look:
     from themes import choose_look
 
     return choose_look(arguments.theme or config.theme, ascii=arguments.ascii or config.ascii)
+
+
+def _output_parser(commands: Any) -> None:
+    output = commands.add_parser("output", help="what a job writes", description="Print the end of what a job writes.")
+    _common(output, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+    output.add_argument("job", metavar="JOB", help="123, 123_7 or 123+1")
+    output.add_argument("--stderr", action="store_true", help="standard error, where that has a file of its own")
+    output.add_argument("--follow", action="store_true", help="go on as it grows, until ctrl+c")
+    output.add_argument("--lines", type=_line_count, default=100, metavar="N", help="how many lines (default 100)")
+    output.set_defaults(run=_output)
+
+
+def _line_count(word: str) -> int:
+    if not word.isdigit() or int(word) > MAX_LINES:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MAX_LINES:,}, not {word!r}")
+    return int(word)
 
 
 def _node_count(word: str) -> int:
@@ -210,6 +230,18 @@ def _read(arguments: argparse.Namespace) -> int:
         _read_all(cluster)
         cluster.acknowledged.sync()  # what has ended by what was read now
         return _print_read(cluster, arguments.command, as_json=arguments.json)
+    finally:
+        cluster.stop()
+
+
+def _output(arguments: argparse.Namespace) -> int:
+    from cockpit.cluster import Cluster
+    from cockpit.print_output import print_output
+
+    config, name = _load(arguments)
+    cluster = Cluster(config.clusters[name], watch_gpus=False)
+    try:
+        return print_output(cluster, arguments.job, arguments.lines, stderr=arguments.stderr, follow=arguments.follow)
     finally:
         cluster.stop()
 

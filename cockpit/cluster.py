@@ -345,6 +345,11 @@ class Cluster:
         args = ["-d", "show", "job", joins.job_spec(job)]
         return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job.label}"), job.job_id)
 
+    def node_host(self, name: str) -> Host:
+        """A node as the cockpit reaches it, at the address Slurm has for it; connects to nothing yet."""
+        address = next((node.address for node in self.view.nodes or () if node.name == name), "")
+        return self._open_nodes().node(name, address)
+
     def node_detail(self, name: str) -> NodeDetail:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
         args = ["-d", "show", "node", name]

@@ -48,6 +48,18 @@ def mib(size_mib: float | None) -> str:
     raise AssertionError("unreachable")
 
 
+def size(size_bytes: float | None) -> str:
+    """A size of data in binary units: 812B, 12K, 3.1M, 5.0G; `–` when not known."""
+    if size_bytes is None:
+        return MISSING
+    if size_bytes < 1024:
+        return f"{size_bytes:.0f}B"
+    if size_bytes < 1024**2:
+        return f"{size_bytes / 1024:.0f}K"
+    in_mib = size_bytes / 1024**2
+    return f"{in_mib:.1f}M" if in_mib < 10 else mib(in_mib)
+
+
 def count(number: int | None) -> str:
     """A count, or `–` when it is not known."""
     return MISSING if number is None else str(number)
@@ -56,3 +68,14 @@ def count(number: int | None) -> str:
 def plural(number: int, noun: str) -> str:
     """`1 node`, `3 nodes`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def binary_size(size_bytes: int) -> str:
+    """A message size in binary units, exact where it is one: 16 GiB, 512 MiB, 8 B, about 127 MiB."""
+    value, unit = float(size_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    exact = value == int(value)
+    return f"{int(value)} {unit}" if exact else f"about {value:.3g} {unit}"

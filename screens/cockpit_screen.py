@@ -13,19 +13,21 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from cockpit.cluster import Cluster
+from cockpit.models import Job
 from screens import chrome, grid_messages, heatmap_messages
 from screens.detail import DetailView
 from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.output_view import OutputView
 from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.panes import pane_specs
 from screens.text_messages import FollowLink
 from screens.text_view import TextView
 from screens.trail import Place, Trail
-from screens.verbs import Verbs, spec_of
+from screens.verbs import OUTPUT, Verbs, spec_of
 
 Pane = TablePane | GpusPane | OverviewPane
 
@@ -51,6 +53,7 @@ class CockpitScreen(Verbs):
         self.cluster, self.clock = cluster, cluster.clock
         self._specs = {spec.id: spec for spec in pane_specs(cluster)}
         self.trail = Trail(Place("pane-overview"))
+        self._followed: dict[Subject, Job] = {}
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -108,11 +111,15 @@ class CockpitScreen(Verbs):
         """What the cursor is on, or what is shown in full."""
         if self.in_detail:
             return self.query_one(DetailView).subject or self.trail.here.subject
-        return self.front.subject
+        return self.front.subject if self.output_view() is None else self.trail.here.subject
 
     def text_view(self) -> TextView | None:
         """The text in front, None where a pane is."""
-        return self.query_one(DetailView) if self.in_detail else None
+        return self.query_one(DetailView) if self.in_detail else self.output_view()
+
+    def output_view(self) -> OutputView | None:
+        """What a job writes, while that is in front."""
+        return self.query_one(OutputView) if self.trail.here.view == OUTPUT else None
 
     @property
     def is_shown(self) -> bool:
@@ -127,7 +134,7 @@ class CockpitScreen(Verbs):
         self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
-        else:
+        elif self.output_view() is None:
             self.front.show_view(self.cluster)
 
     def on_screen_resume(self) -> None:
@@ -141,7 +148,7 @@ class CockpitScreen(Verbs):
         self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
-        else:
+        elif self.output_view() is None:
             self.front.show_age(self.cluster)
 
     def _say_lines(self) -> None:
@@ -152,7 +159,8 @@ class CockpitScreen(Verbs):
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app))
         trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
-        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *self.scopes(), keymap=self.keymap))
+        scopes = self.scopes()[-1:] if self.output_view() else self.scopes()  # its own keys say most
+        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *scopes, keymap=self.keymap))
 
     def scopes(self) -> tuple[str, ...]:
         """Where the keys work now, besides everywhere; the last line shows them."""
@@ -160,7 +168,7 @@ class CockpitScreen(Verbs):
             return ("filter",)
         if self.in_detail:
             return ("text",)
-        return self.front.scopes
+        return self.front.scopes if self.output_view() is None else ("text", "output")
 
     # The way.
 
@@ -175,11 +183,14 @@ class CockpitScreen(Verbs):
     def _arrive(self) -> None:
         """Show where the trail has led."""
         place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
-        if place.subject is not None:
+        text = self.text_view()
+        if place.view == OUTPUT and place.subject is not None:
+            self.query_one(OutputView).open(self.cluster, self._followed[place.subject])
+        elif place.subject is not None:
             self.query_one(DetailView).open(place.subject, self.trail.words(), explain=place.view == EXPLAINED)
-        switcher.current = "detail" if self.in_detail else place.view
-        if self.in_detail:
-            self.set_focus(self.query_one(DetailView))
+        switcher.current = place.view if text is None else text.id
+        if text is not None:
+            self.set_focus(text)
         else:
             self.front.show_view(self.cluster)
             self.set_focus(self.pane)
@@ -189,6 +200,14 @@ class CockpitScreen(Verbs):
         """Open the details of something."""
         self.trail.go(Place(view, subject))
         self._arrive()
+
+    async def go_to_output(self, subject: Subject, job: Job) -> None:
+        """Follow what a job writes."""
+        switcher = self.query_one("#panes", ContentSwitcher)
+        if not switcher.query(OutputView):
+            await switcher.add_content(OutputView(id=OUTPUT))
+        self._followed[subject] = job  # on the way back it may have left the queue
+        await self.go(subject, OUTPUT)
 
     async def action_back(self) -> None:
         """One step back on the way, or out of the zoom."""
@@ -234,6 +253,8 @@ class CockpitScreen(Verbs):
         self.cluster.refresh()
         if self.in_detail:
             self.query_one(DetailView).read_record()
+        elif output := self.output_view():
+            output.read_now()
 
     def action_pause(self) -> None:
         """Stop or resume polling."""

@@ -41,6 +41,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "grid": "In a table",
         "gpus": "With the GPUs",
         "text": "In details and help",
+        "output": "In a job's output",
         "filter": "While typing a filter",
         "palette": "In the palette",
         "menu": "In a menu",
@@ -52,7 +53,7 @@ EVERYWHERE = ("subject", "app", "always")
 TOGETHER = (
     (*EVERYWHERE, "grid", "gpus"),
     (*EVERYWHERE, "grid", "overview"),
-    (*EVERYWHERE, "text"),
+    (*EVERYWHERE, "text", "output"),
     ("filter",),
     ("palette",),
     ("menu",),
@@ -67,7 +68,7 @@ RESERVED: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 
-_PANES = ("grid", "text")
+_PANES = ("grid", "text", "output")
 
 # The footer shows its keys in this order.
 KEYS: tuple[Key, ...] = (
@@ -90,8 +91,12 @@ KEYS: tuple[Key, ...] = (
     Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
         ("grid",), drop=7),
     Key("text.open", "enter", "open", "follow", "Open what the underlined words lead to.", "text", ("text",), drop=4),
+    Key("output.error", "f", "first_error", "first error",
+        "The first error in all of the file, and what it means; there, the next one.", "output", ("output",)),
+    Key("output.pager", "b", "pager", "pager", "Read the file in $PAGER on its machine.", "output", ("output",),
+        drop=4),
     Key("text.search", "slash", "search", "search", "Find words; a capital letter makes case matter.", "text",
-        ("text",), first=True),
+        ("text", "output"), first=True),
     Key("text.copy", "y", "copy_text", "copy", "Copy this text.", "text", ("text",), drop=3),
     Key("app.explain", "e", "explain", "explain", "What it means here, in plain words, and what to do.", "app",
         _PANES, first=True, drop=2),
@@ -105,11 +110,12 @@ KEYS: tuple[Key, ...] = (
     Key("app.quit", "q,ctrl+q", "quit", "quit", "Leave the cockpit; nothing on the cluster changes.", "always",
         _PANES),
     Key("app.back", "escape", "back", "back", "Close this, clear the filter, or leave the mark mode.", "app",
-        ("text",), listed=False),
+        ("text", "output"), listed=False),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),
     Key("app.pause", "p", "pause", "pause", "Stop or resume reading; the last values stay, with their age.", "app"),
     Key("app.redraw", "ctrl+l", "redraw", "redraw", "Draw the whole screen again.", "app"),
-    Key("subject.output", "o", "output", "output", "What the job under the cursor writes.", "subject", first=True),
+    Key("subject.output", "o", "output", "output", "What the job writes; there, its other stream.", "subject",
+        ("output",), first=True, drop=3),
     Key("subject.ssh", "s", "ssh", "ssh", "A shell on the node; the cockpit comes back when it ends.", "subject"),
     Key("subject.acknowledge", "i", "acknowledge", "acknowledge",
         "Set this problem aside, with a note; or take it back.", "subject", first=True),
@@ -158,7 +164,8 @@ KEYS: tuple[Key, ...] = (
         listed=False),
     Key("text.next", "n", "next_hit(1)", "next hit", "The next line with the words searched for.", "text"),
     Key("text.prev", "N", "next_hit(-1)", "hit before", "The line before with the words searched for.", "text"),
-    Key("text.wrap", "w", "wrap", "wrap", "Break long lines, or let them run out to the right.", "text"),
+    Key("text.wrap", "w", "wrap", "wrap", "Break long lines, or let them run out to the right.", "text", ("output",),
+        drop=5),
     Key("filter.keep", "enter", "keep_filter", "keep", "Keep the filter and go back to the table.", "filter",
         ("filter",), listed=False, fixed=True),
     Key("filter.clear", "escape", "clear_filter", "clear", "Clear the filter and go back to the table.", "filter",

@@ -53,7 +53,7 @@ def unavailable(app: App[Any]) -> str:
 
 async def _shell(app: App[Any], cluster: Cluster, node: str, address: str) -> None:
     try:
-        argv = await _on_thread(lambda: find_shell(cluster.config, node, address))
+        argv = await on_thread(lambda: find_shell(cluster.config, node, address))
     except FaultError as error:
         outlet.tell(app, error.fault.line(), title="no shell", severity="error")
         return
@@ -141,7 +141,7 @@ async def _enter(descriptor: int = 0) -> None:
         os.read(descriptor, 4096)
 
 
-async def _on_thread(work: Callable[[], T]) -> T:
+async def on_thread(work: Callable[[], T]) -> T:
     """The result of something that waits, from a daemon thread: quitting would wait for any other."""
     found: Future[T] = Future()
 

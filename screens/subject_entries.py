@@ -33,7 +33,7 @@ def _ssh(context: Context) -> str:
 
 
 def _acknowledge(context: Context) -> str:
-    return subjects.acknowledge_reason(context.view, context.problems, context.subject)
+    return subjects.acknowledge_reason(context.problems, context.subject)
 
 
 # In the order of the menu; those whose scope is not in front are left out.
@@ -69,4 +69,4 @@ def targets_title(context: Context) -> str:
     """What a menu of these entries is about: `node p5-3`, `4 nodes`, or that nothing is chosen."""
     if len(context.targets) > 1:
         return f"{len(context.targets):,} marked"
-    return subjects.title(context.targets[0]) if context.targets else "nothing under the cursor"
+    return subjects.title(context.targets[0], context.problems) if context.targets else "nothing under the cursor"

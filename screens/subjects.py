@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from cockpit import joins
 from cockpit.cluster import View
 from cockpit.fleet import WITHOUT_MACHINE
 from cockpit.formats.job_states import HOLDING
-from cockpit.models import Health, Node, Problem, QueueRow
+from cockpit.models import Node, Problem, QueueRow
 from screens.lines import Subject
 
-# A comma inside brackets belongs to a host list, any other ends a word.
-_WORD = re.compile(r"(?:[^\s,\[]|\[[^\]\s]*\])+")
 NOTHING = "there is nothing under the cursor"
 
 
-def queue_row(view: View, key: str) -> QueueRow | None:
-    """The line of the queue with that key; None when it has left."""
-    return next((row for row in view.queue.rows if row.key == key), None) if view.queue else None
-
-
-def title(subject: Subject) -> str:
-    """What to call it in a heading: `node p5-3`, `job 123`."""
+def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
+    """What to call it in a heading: `node p5-3`, `job 123`; a problem by what it is about, when it is among them."""
+    if subject.kind == "problem" and subject.key:
+        about = next((problem.subject for problem in problems if problem.key == subject.key), "")
+        return f"problem: {about}" if about else "problem"
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"
 
 
@@ -48,7 +43,7 @@ def _shell_name(view: View, subject: Subject) -> tuple[str, str]:
     if subject.kind == "gpu":
         return subject.key.rpartition("/")[0], ""
     if subject.kind == "job":
-        return _job_node(queue_row(view, subject.key))
+        return _job_node(joins.find_row(view.queue, subject.key))
     if subject.kind == "problem":
         return _problem_node(view, subject.key)
     return "", f"a {subject.kind} has no machine of its own"
@@ -63,44 +58,54 @@ def _job_node(row: QueueRow | None) -> tuple[str, str]:
 
 
 def _problem_node(view: View, key: str) -> tuple[str, str]:
+    nodes = _about(view, key, "node")
+    return (nodes[0], "") if len(nodes) == 1 else ("", "this problem is not about one node")
+
+
+def _about(view: View, key: str, kind: str) -> list[str]:
+    """What of one kind a problem is about, each once."""
     problem = next((problem for problem in view.problems if problem.key == key), None)
-    known = {node.name for node in view.nodes or ()}
-    named = _named(problem.subject) & known if problem else set()
-    return (named.pop(), "") if len(named) == 1 else ("", "this problem is not about one node")
+    return list(dict.fromkeys(name for what, name in (problem.about if problem else ()) if what == kind))
+
+
+def job_behind(view: View, subject: Subject | None) -> tuple[QueueRow | None, str]:
+    """The line of the queue that is meant: the job itself, the one job of a problem, a GPU or a node; or why none."""
+    if subject is None:
+        return None, NOTHING
+    keys = _job_keys(view, subject)
+    if len(set(keys)) != 1:
+        return None, f"{len(set(keys))} jobs run there: choose one" if keys else f"no job is behind this {subject.kind}"
+    row = joins.find_row(view.queue, keys[0])
+    return row, "" if row else "the job has left the queue"
+
+
+def _job_keys(view: View, subject: Subject) -> list[str]:
+    if subject.kind == "job":
+        return [subject.key]
+    if subject.kind == "problem":
+        return _about(view, subject.key, "job")
+    if subject.kind == "gpu":
+        return [row.job.key for row in view.gpu_rows if row.key == subject.key and row.job is not None]
+    return [job.key for job in view.jobs_of_node.get(subject.key, ())] if subject.kind == "node" else []
 
 
 def output_reason(view: View, subject: Subject | None) -> str:
     """Why there is no output to read; empty when there is a job that has started."""
-    if subject is None:
-        return NOTHING
-    if subject.kind != "job":
-        return "only a job has output"
-    row = queue_row(view, subject.key)
+    row, why = job_behind(view, subject)
     if row is None:
-        return "the job has left the queue"
+        return why
     return "" if any(job.state in HOLDING for job in row.jobs) else f"job {row.lead.label} has not started"
 
 
-def acknowledge_reason(view: View, problems: Iterable[Problem], subject: Subject | None) -> str:
-    """Why there is nothing to acknowledge; empty when a problem is, or may be, about the subject."""
+def acknowledge_reason(problems: Iterable[Problem], subject: Subject | None) -> str:
+    """Why there is nothing to acknowledge; empty when a problem is about the subject."""
     if subject is None:
         return NOTHING
-    if problems_of(problems, subject):
-        return ""
-    # A problem names the first of many nodes only.
-    node = next((node for node in view.nodes or () if subject.kind == "node" and node.name == subject.key), None)
-    return f"no problem is known of {title(subject)}" if node is None or node.health is Health.OK else ""
+    return "" if problems_of(problems, subject) else f"no problem is known of {title(subject)}"
 
 
 def problems_of(problems: Iterable[Problem], subject: Subject) -> Sequence[Problem]:
-    """The problems that are about it: itself, or those whose words name it."""
+    """The problems that are about it, or it itself."""
     if subject.kind == "problem":
         return [problem for problem in problems if subject.key in (problem.key, "")]
-    key = subject.key.rstrip("_")
-    name = key.rpartition("/")[0] if subject.kind == "gpu" else key
-    return [problem for problem in problems if name in _named(problem.subject)]
-
-
-def _named(words: str) -> set[str]:
-    """Every word, and every name of a word that is a host list."""
-    return {name for word in _WORD.findall(words) for name in (word, *joins.nodes_of(word))}
+    return [problem for problem in problems if (subject.kind, subject.key) in problem.about]

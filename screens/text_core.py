@@ -8,9 +8,9 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from screens.drawn import Drawn, thumb
-from screens.grid_paint import draw_title, draw_words
+from screens.grid_paint import draw_title, draw_words, safe_cells
 from screens.lines import Line, Piece, Subject
-from screens.text_paint import AROUND, Drawing, TextLook, draw_row, text_look, with_bar
+from screens.text_paint import AROUND, Drawing, TextLook, cut_pieces, draw_row, text_look, with_bar
 from screens.text_search import TextSearch
 from screens.text_state import Place, TextState, line_text, piece_text
 from screens.wrap import hang
@@ -18,6 +18,7 @@ from themes import token_styles
 from themes.glyphs import signs
 
 TOP_LINES = 1  # the title
+_AROUND_RIGHT = 9  # cells of a title that are rules and blanks when something stands at its right
 
 
 class TextCore(Drawn):
@@ -228,4 +229,6 @@ class TextCore(Drawn):
             right += [(f" {look.signs.dot} ", "dim")] if right else []
             right += [("not wrapped", "dim")]
         rule = "accent" if self.has_focus else "rule"
+        told = sum(safe_cells(text)[1] for text, _ in right)
+        left = cut_pieces(left, self.size.width - told - _AROUND_RIGHT, look.signs.cut) if told else left
         return draw_title(left, right, self.size.width, look.plain, look.signs, rule)

@@ -21,3 +21,11 @@ class FollowLink(Message):
     def __init__(self, subject: Subject) -> None:
         super().__init__()
         self.subject = subject
+
+
+class PagerWanted(Message):
+    """Somebody wants to read a file in the pager on the machine that has it: a node, or the head when that is ""."""
+
+    def __init__(self, node: str, path: str) -> None:
+        super().__init__()
+        self.node, self.path = node, path

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from screens.grid_paint import LineWriter, palette, safe_cells
+from screens.grid_paint import LineWriter, fit, palette, safe_cells
 from screens.lines import Line, Link
 from screens.text_state import piece_text
 from screens.wrap import Span
@@ -130,3 +130,15 @@ def with_bar(strips: Sequence[Strip], thumb: range, width: int, look: TextLook) 
     """Add the scroll bar as the last cell of every row."""
     style, sign = look.plain["rule"], look.signs.thumb
     return [Strip([*strip, Segment(sign if row in thumb else " ", style)], width) for row, strip in enumerate(strips)]
+
+
+def cut_pieces(pieces: Sequence[tuple[str, str]], room: int, cut: str) -> list[tuple[str, str]]:
+    """As much of some pieces of text as has room."""
+    kept: list[tuple[str, str]] = []
+    for text, token in pieces:
+        cells = safe_cells(text)[1]
+        if cells > room:
+            return [*kept, (fit(text, room, cut), token)] if room > 1 else kept
+        kept.append((text, token))
+        room -= cells
+    return kept

@@ -31,11 +31,15 @@ def unchanged(old: Sequence[Line], new: Sequence[Line], shift: int) -> range:
 
     Lines that are the very same objects cost next to nothing, as when a log grows.
     """
-    first, ahead = max(0, shift), max(0, -shift)
-    same = max(0, min(len(old) - ahead, len(new) - first))
-    if old[ahead : ahead + same] != new[first : first + same]:
-        return range(first, first)
-    return range(first, first + same)
+    start, ahead = max(0, shift), max(0, -shift)
+    same = max(0, min(len(old) - ahead, len(new) - start))
+    # A line of words above a log, the last line, which grows, and words below are no reason to look at all again.
+    for skip in (0, 1):
+        for cut in (0, 1, 3):
+            first, last = start + skip, start + same - cut
+            if first < last and old[first - shift : last - shift] == new[first:last]:
+                return range(first, last)
+    return range(start, start)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from textual.screen import Screen
 import themes
 from cockpit.cluster import Cluster
 from cockpit.config import theme_names
-from cockpit.models import FaultError, Problem
+from cockpit.models import FaultError, Job, Problem
 from screens import grid_messages, outlet
 from screens.commands import Command, Context
 from screens.filters import field_filter
@@ -21,12 +21,15 @@ from screens.keys import press
 from screens.lines import Line, Subject
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
-from screens.subjects import NOTHING, problems_of, title
-from screens.text_messages import CopyText
+from screens.subjects import NOTHING, job_behind, output_reason, problems_of, title
+from screens.text_messages import CopyText, PagerWanted
 from screens.text_view import TextView
 
 if TYPE_CHECKING:
     from screens.cluster_app import ClusterApp
+    from screens.output_view import OutputView
+
+OUTPUT = "output"  # the view of what a job writes
 
 _DETAILS = ("node", "gpu", "job", "queue", "problem")
 
@@ -44,8 +47,10 @@ class Verbs(Screen[None]):
         def scopes(self) -> tuple[str, ...]: ...
         def subject(self) -> Subject | None: ...
         async def go(self, subject: Subject, view: str = "detail") -> None: ...
+        async def go_to_output(self, subject: Subject, job: Job) -> None: ...
         async def action_pane(self, name: str) -> None: ...
         def text_view(self) -> TextView | None: ...
+        def output_view(self) -> OutputView | None: ...
 
     # What is known of where one is.
 
@@ -140,6 +145,23 @@ class Verbs(Screen[None]):
         fields = () if self.text_view() else self.pane.fields
         legend = LEGENDS.get(self.pane.spec.id, ())
         await self.app.push_screen(HelpScreen(self.scopes(), self.keymap, fields=fields, legend=legend))
+
+    async def action_output(self) -> None:
+        """What the job under the cursor writes; there, its other stream."""
+        output, subject, view = self.output_view(), self.subject(), self.cluster.view
+        if output is not None:
+            output.action_other_stream()
+        elif why := output_reason(view, subject):
+            outlet.tell(self.app, why, title="no output", severity="warning")
+        elif (row := job_behind(view, subject)[0]) is not None:
+            await self.go_to_output(Subject("job", row.key), row.lead)
+
+    @on(PagerWanted)
+    def page(self, event: PagerWanted) -> None:
+        """Show a file in the pager."""
+        from screens.pager import open_pager
+
+        open_pager(self.app, self.cluster, event.node, event.path)
 
     def action_ssh(self) -> None:
         """A shell on the node behind what the cursor is on."""

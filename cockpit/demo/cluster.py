@@ -17,6 +17,7 @@ from paramiko import Ed25519Key
 
 from cockpit.demo import stubs
 from cockpit.demo.execution import Machine
+from cockpit.demo.output_files import OutputFarm
 from cockpit.demo.probing import GpuFarm
 from cockpit.demo.server import USER, DemoServer
 from cockpit.demo.sim import CLUSTER, HEAD, Simulation
@@ -102,8 +103,10 @@ class DemoCluster:
 
     def _serve(self, folder: Path, gpus: GpuFarm, host_key: Ed25519Key, client_key: Ed25519Key) -> DemoServer:
         path = stubs.search_path(folder / "bin")
+        outputs = OutputFarm(self.sim, folder / "fsx")
         machines = {
-            name: Machine(name, self.sim, folder / "home" / name, path, gpus) for name in (HEAD, *self.sim.nodes)
+            name: Machine(name, self.sim, folder / "home" / name, path, gpus, outputs)
+            for name in (HEAD, *self.sim.nodes)
         }
         return DemoServer(machines.pop(HEAD), machines, self._find, host_key, client_key)
 

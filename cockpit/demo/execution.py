@@ -16,6 +16,7 @@ from typing import IO
 from paramiko import Channel, SSHException
 
 from cockpit.demo.commands import interpret
+from cockpit.demo.output_files import OutputFarm
 from cockpit.demo.probing import GpuFarm
 from cockpit.demo.programs.registry import run
 from cockpit.demo.programs.table import Answer
@@ -29,12 +30,13 @@ _LOOK_EVERY_S = 0.2
 class Machine:
     """One host of the demo as a login sees it: its name, home, environment and the cluster behind it."""
 
-    def __init__(self, name: str, sim: Simulation, home: Path, path: str, gpus: GpuFarm) -> None:
+    def __init__(self, name: str, sim: Simulation, home: Path, path: str, gpus: GpuFarm, outputs: OutputFarm) -> None:
         self.name = name
         self.sim = sim
         self.home = home
         self._path = path
         self._gpus = gpus
+        self._outputs = outputs
 
     def environment(self) -> dict[str, str]:
         """The small environment of a non-interactive login; nothing of the user's own leaks in."""
@@ -59,7 +61,7 @@ class Machine:
             if terminal is None:
                 self._run(channel, line or "exec /bin/sh")
             else:
-                terminal.run(channel, line, self.environment(), self.home)
+                terminal.run(channel, self._outputs.localize(line), self.environment(), self.home)
         except (OSError, EOFError, SSHException):
             pass  # the channel or its connection is gone; there is nobody left to tell
         finally:
@@ -68,7 +70,7 @@ class Machine:
     def _run(self, channel: Channel, line: str) -> None:
         with self._gpus.probe(self.name, line) as probe:
             swap = None if probe is None else probe.stdin.feed
-            line = line if probe is None else probe.line
+            line = self._outputs.localize(line) if probe is None else probe.line
             _Subprocess(channel, line, self.environment(), self.home, swap).run()
 
 

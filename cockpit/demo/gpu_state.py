@@ -140,7 +140,7 @@ def modes(sim: Simulation, job: SimJob, host: str, gpu: int) -> list[list[Any]]:
         found.append([since, "odd" if odd else "spin"])
     elif job.job_id == sim.lead_id and sim.scenario.lead_does == "idle":
         found.append([since, "held"])
-    for where, trouble in _troubles_of(sim, job):
+    for where, trouble in troubles_of(sim, job):
         if trouble.kind == "hot" and (where, trouble.gpu) == (host, gpu):
             found.append([trouble.at, "hot"])
         if trouble.kind == "lost":  # the others wait for it in their next collective operation
@@ -148,7 +148,8 @@ def modes(sim: Simulation, job: SimJob, host: str, gpu: int) -> list[list[Any]]:
     return found
 
 
-def _troubles_of(sim: Simulation, job: SimJob) -> Iterator[tuple[str, Struck]]:
+def troubles_of(sim: Simulation, job: SimJob) -> Iterator[tuple[str, Struck]]:
+    """What has struck or will strike the job's own GPUs, with the host."""
     for host in job.hosts:
         for trouble in sim.struck.get(host, []):
             if trouble.gpu in job.gpus.get(host, ()):

@@ -53,6 +53,7 @@ class Ask:
     held: str = ""  # "user" or "admin"
     ends_as: str = "COMPLETED"
     comment: str = ""
+    own_errors: bool = False  # --error names a file of its own
 
 
 @dataclass(slots=True)

@@ -90,7 +90,8 @@ def _place_cast(sim: Simulation) -> SimJob | None:
     lead = Ask("llama3-405b-pretrain", "maria", size, GPUS, 3 * day, 5 * day, typed=True)
     placed = _place(sim, up, lead, 31 * HOUR)
     _place(sim, up, Ask("训练[ckpt=3]-lr{1e-4}", "wei", 1, GPUS, 9 * HOUR, 12 * HOUR), 4.1 * HOUR)
-    _place(sim, up, Ask("safety-eval", "tomasz", 1, GPUS, 3 * HOUR, 6 * HOUR, "prio", 12000), 1.3 * HOUR)
+    safety = Ask("safety-eval", "tomasz", 1, GPUS, 3 * HOUR, 6 * HOUR, "prio", 12000, own_errors=True)
+    _place(sim, up, safety, 1.3 * HOUR)
     if sim.scenario.waking:
         _wake(sim)
     for node in [node for node in sim.nodes.values() if not node.static][: sim.scenario.awake]:

@@ -51,6 +51,11 @@ def on_nodes_args(hostlist: str, mark: str) -> list[str]:
     return ["-h", "-a", "-w", hostlist, *_form(mark)]
 
 
+def named_args(name: str, mark: str) -> list[str]:
+    """What follows `squeue` to look at the jobs of that very name, ended ones too."""
+    return ["-h", "-a", "-t", "all", f"--name={name}", *_form(mark)]
+
+
 def waiting_args(user: str, mark: str) -> list[str]:
     """What follows `squeue` to look at a user's waiting jobs."""
     return ["-h", "-a", "-t", "PD", "-u", user, *_form(mark)]

@@ -16,9 +16,10 @@ from cockpit.catalog.xids import NVLINK5, known_sxids, known_xids, nvlink5, sub_
 
 SOURCES = {"nvidia", "gpud", "adt", "eks", "nhc", "gcm"}
 COLON = ": "
+NCCL = ("nccl_expected", "nccl_errors", "nccl_env")
 
 
-@pytest.mark.parametrize("name", ["xids", "sxids", "nvlink5", "gpu_codes", "instance_types"])
+@pytest.mark.parametrize("name", ["xids", "sxids", "nvlink5", "gpu_codes", "instance_types", *NCCL])
 def test_every_catalogue_names_its_sources_and_their_date(name: str) -> None:
     sources = load(name)["sources"]
     assert sources["as_of"] == "2026-11"

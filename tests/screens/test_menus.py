@@ -60,7 +60,7 @@ def test_why_something_cannot_be_done() -> None:
     assert reasons(None)["app.explain"] == ""
     node = reasons(DOWN)
     assert (node["subject.ssh"], node["subject.acknowledge"]) == ("", "")
-    assert node["subject.output"] == "only a job has output"
+    assert node["subject.output"] == "no job is behind this node"
     assert reasons(Subject("node", "gpu-dy-p5-4"))["subject.ssh"].startswith("gpu-dy-p5-4 is powering down")
     well = next(node.name for node in VIEW.nodes or () if node.health is Health.OK)
     assert reasons(Subject("node", well))["subject.acknowledge"] == f"no problem is known of node {well}"

@@ -55,7 +55,7 @@ def test_with_nothing_typed_all_that_can_be_done_here_comes_first_and_what_canno
     disabled = [bool(entry.disabled) for entry in entries]
     assert disabled == sorted(disabled)
     output = next(entry for entry in entries if entry.text == "output")
-    assert output.disabled == "only a job has output"
+    assert output.disabled == "no job is behind this node"
     assert {"node NAME", "job ID", "theme NAME", "screenshot", "refresh"} <= {entry.text for entry in entries}
     assert not {"down", "half page", "go to"} & {entry.text for entry in entries}  # moving is no command
 
@@ -194,7 +194,7 @@ async def test_what_cannot_be_done_now_says_why_and_stays() -> None:
         await pilot.press(*"output", "enter")
         await pilot.pause()
         assert app.results == []
-        assert "│ not now: only a job has output" in app.text()
+        assert "│ not now: no job is behind this node" in app.text()
 
 
 async def test_a_paste_is_one_harmless_line() -> None:

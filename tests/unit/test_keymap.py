@@ -132,9 +132,9 @@ def test_keys_that_do_not_arrive_are_refused_with_the_reason(text: str, words: s
 
 
 def test_a_config_gives_actions_other_keys(tmp_path: Path) -> None:
-    keymap = keymap_of(tmp_path, 'keys:\n  app.refresh: "f,ctrl+r"\n  grid.mark: m\n  gpus.metric: space\n')
-    assert keymap.textual() == {"app.refresh": "f,ctrl+r", "grid.mark": "m", "gpus.metric": "space"}
-    assert keymap.shown(key_of("app.refresh")) == "f ctrl+r"
+    keymap = keymap_of(tmp_path, 'keys:\n  app.refresh: "u,ctrl+r"\n  grid.mark: m\n  gpus.metric: space\n')
+    assert keymap.textual() == {"app.refresh": "u,ctrl+r", "grid.mark": "m", "gpus.metric": "space"}
+    assert keymap.shown(key_of("app.refresh")) == "u ctrl+r"
     assert keymap.shown(key_of("app.pause")) == "p"
 
 
@@ -148,11 +148,11 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "line", "words"),
     [
-        ("keys:\n  app.refesh: f\n", 5, "keys.app.refesh: there is no such id; did you mean `app.refresh`?"),
-        ("keys:\n  zzzzz: f\n", 5, "there is no such id; `cockpit keys` lists them"),
-        ("keys:\n  app.pause: f\n  app.refresh: alt+r\n", 6, "keys.app.refresh: `alt+r`: alt does not arrive"),
+        ("keys:\n  app.refesh: u\n", 5, "keys.app.refesh: there is no such id; did you mean `app.refresh`?"),
+        ("keys:\n  zzzzz: u\n", 5, "there is no such id; `cockpit keys` lists them"),
+        ("keys:\n  app.pause: u\n  app.refresh: alt+r\n", 6, "keys.app.refresh: `alt+r`: alt does not arrive"),
         ("keys:\n  app.refresh: j\n", 5, "j already stands for grid.down (down) in a table"),
-        ("keys:\n  app.refresh: f\n  app.pause: f\n", 6, "f already stands for app.refresh (refresh)"),
+        ("keys:\n  app.refresh: u\n  app.pause: u\n", 6, "u already stands for app.refresh (refresh)"),
         ("keys:\n  app.refresh: p\n", 5, "p already stands for app.pause (pause) everywhere"),
         ("keys:\n  grid.zoom: q\n", 5, "q already stands for app.quit (quit) always"),
         ("keys:\n  grid.zoom: D\n", 5, "`D` is kept for what changes a cluster (drain)"),
@@ -161,8 +161,8 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
         ("keys:\n  app.refresh: ctrl+c\n", 5, "`ctrl+c`: it is no key for anything but"),
         ("keys:\n  app.refresh: ~\n", 5, "keys.app.refresh: needs one value"),
         ("keys:\n  app.refresh: [f]\n", 5, "needs one value"),
-        ("keys:\n  app.refresh: f\n  app.refresh: g\n", 6, "stands twice"),
-        ("keys: f\n", 4, "must be a block"),
+        ("keys:\n  app.refresh: u\n  app.refresh: g\n", 6, "stands twice"),
+        ("keys: u\n", 4, "must be a block"),
         ("keys:\n  app.refresh: '\x1b[31m'\n", 5, "there is no key"),
     ],
 )
@@ -178,14 +178,14 @@ def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, keys: str,
 
 
 def test_footer_help_and_sheet_show_the_users_keys(tmp_path: Path) -> None:
-    keymap = keymap_of(tmp_path, "keys: {app.help: ctrl+g, app.refresh: f}\n")
+    keymap = keymap_of(tmp_path, "keys: {app.help: ctrl+g, app.refresh: u}\n")
     footer = "".join(piece if isinstance(piece, str) else piece[0] for piece in key_pieces(80, "grid", keymap=keymap))
     assert " ctrl+g help" in footer
     assert "? help" not in footer
     helped = plain(help_lines(("grid",), keymap))
-    assert any(text.split() == ["f", "Read", "everything", "again", "now."] for text in helped)
-    assert any(text.startswith("* f ") and "app.refresh" in text for text in sheet(keymap))
-    assert "| `f` | Read everything again now. | `app.refresh` |" in markdown(keymap)
+    assert any(text.split() == ["u", "Read", "everything", "again", "now."] for text in helped)
+    assert any(text.startswith("* u ") and "app.refresh" in text for text in sheet(keymap))
+    assert "| `u` | Read everything again now. | `app.refresh` |" in markdown(keymap)
 
 
 @pytest.mark.parametrize("scopes", [("grid",), ("grid", "gpus"), ("overview", "grid"), ("text",)])

@@ -59,6 +59,12 @@ def output_path(job: SimJob) -> str:
     return f"{work_dir(job)}/slurm-{job.array_job_id}_{4294967294 if job.task is None else job.task}.out"
 
 
+def error_path(job: SimJob) -> str:
+    """Where standard error goes: to the same file, unless one of its own was asked for."""
+    path = output_path(job)
+    return path.removesuffix(".out") + ".err" if job.ask.own_errors else path
+
+
 def work_dir(job: SimJob) -> str:
     return f"/fsx/{job.ask.user}/runs"
 
@@ -147,7 +153,7 @@ _FIELDS: dict[str, Field[JobRow]] = {
     "WorkDir": Field("WORK_DIR", lambda row: work_dir(row.job)),
     "Command": Field("COMMAND", lambda row: f"{work_dir(row.job)}/train.sbatch"),
     "StdOut": Field("STDOUT", lambda row: output_path(row.job)),
-    "StdErr": Field("STDERR", lambda row: output_path(row.job)),
+    "StdErr": Field("STDERR", lambda row: error_path(row.job)),
     "StdIn": Field("STDIN", lambda row: "/dev/null"),
     "exit_code": Field("EXIT_CODE", lambda row: "256" if row.job.state == "FAILED" else "0"),
     "Reason": Field("REASON", lambda row: row.job.reason),

@@ -18,7 +18,7 @@ from cockpit.demo.machines import (
     SimNode,
 )
 from cockpit.demo.programs import nodestate
-from cockpit.demo.programs.jobfields import JobRow, gres_ask, output_path, work_dir
+from cockpit.demo.programs.jobfields import JobRow, error_path, gres_ask, output_path, work_dir
 from cockpit.demo.programs.nodefields import cpu_load, free_mem
 from cockpit.demo.programs.partitions import PartitionSetup
 from cockpit.demo.programs.spelling import gres_used, memory, padded, ranges, stamp, tres
@@ -192,7 +192,7 @@ def _job_rest(job: SimJob) -> Iterator[str]:
     yield f"WorkDir={work_dir(job)}"
     if job.ask.comment:
         yield f"Comment={job.ask.comment} "
-    yield f"StdErr={output_path(job)}"
+    yield f"StdErr={error_path(job)}"
     yield "StdIn=/dev/null"
     yield f"StdOut={output_path(job)}"
     yield "Power="
