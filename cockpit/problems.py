@@ -14,6 +14,7 @@ from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
 _GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
+_ADVISORY = ("aws", "events", "storage")  # without it everything else still works
 _TREMBLES_S = 5.0
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
@@ -109,6 +110,7 @@ def _source_problem(states: list[SourceState[object]], steady: float) -> Problem
         raise ValueError("a source without an error is no problem")
     bad = (Freshness.LOST, Freshness.NEVER)
     grave = error.kind in _GRAVE or any(state.freshness(steady) in bad for state in states)
+    grave = grave and any(state.name not in _ADVISORY for state in states)
     names = ", ".join(state.name for state in states)
     return Problem(
         key=f"source:{names}",
