@@ -60,7 +60,7 @@ class ClusterApp(LookApp[int]):
             if name is not None:
                 self.show_cluster(name)
 
-        self.push_screen(LineupScreen(self.clusters), choose)
+        self.push_screen(LineupScreen(self.clusters, self.keymap_of_user), choose)
 
     def show_theme(self, name: str) -> None:
         """Draw in the colours of that theme; raises ConfigError for a user's theme that is broken."""
