@@ -52,11 +52,15 @@ def sections(plan: Plan, *, all_jobs: bool = False) -> tuple[Section, ...]:
         Section("jobs", f"Whom it touches: {told}" if told else "", tuple(listed)),
         Section("effects", "What happens", plan.effects),
         Section("left_out", "Left out", tuple(left)),
-        Section("commands", f"Commands, on the head of {plan.cluster}", tuple(command(s.argv) for s in plan.steps)),
+        Section("commands", f"Commands, on {_where(plan)}", tuple(command(s.argv) for s in plan.steps)),
         Section("for_good", "To have it for good", plan.for_good),
         Section("offers", "Instead", tuple(f"{offer.action_id}: {offer.why}" for offer in plan.offers)),
     )
     return tuple(Section(s.kind, printable(s.title), tuple(map(printable, s.lines))) for s in found if s.lines)
+
+
+def _where(plan: Plan) -> str:
+    return f"the {'head' if all(step.via == 'head' for step in plan.steps) else 'nodes'} of {plan.cluster}"
 
 
 def plan_lines(plan: Plan) -> list[str]:

@@ -55,6 +55,11 @@ def known_checks() -> tuple[str, ...]:
     return tuple(_facts())
 
 
+def checks_for(kind: str) -> tuple[str, ...]:
+    """The checks of `efa`, `health`, `pair` or `deep`, in the order in which they are shown."""
+    return tuple(name for name, fact in _facts().items() if kind in fact.kinds)
+
+
 def parts_for(kind: str) -> dict[str, dict[str, Any]]:
     """What is asked of a node for `efa` or `health`, by name."""
     parts = load("checks")["parts"]

@@ -21,7 +21,7 @@ _NAMED = re.compile(r"\s*([a-z_]{2,64}) (\d{1,20})\s*")
 _NO_COUNTER = "lifespan"  # how long the driver caches, in ms
 _MOST = 20_000
 
-# The counters whose growth is a sign of trouble, worst first. Libraries and blogs name others that do not exist for EFA.
+# The counters whose growth is a sign of trouble, worst first. Those of InfiniBand do not exist for EFA.
 REMOTE = ("unresponsive_remote_events", "impaired_remote_conn_events")
 ERRORS = ("rdma_read_wr_err", "rdma_write_wr_err")
 TIMEOUTS, DROPS, RETRANSMITTED, SENT = "retrans_timeout_events", "rx_drops", "retrans_pkts", "tx_pkts"

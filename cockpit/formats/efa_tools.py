@@ -1,4 +1,4 @@
-"""Small readers around EFA: ibv_devinfo, fi_pingpong and efa_test.sh, the installer's list, the device folder, EC2's table."""
+"""Programs around EFA: ibv_devinfo, fi_pingpong, efa_test.sh; the installer's list, the device folder, EC2's table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from cockpit.text import printable
 _INSTALLER = re.compile(r"EFA installer version: ?(\S{1,40})")
 _PACKAGE = re.compile(r"([A-Za-z][\w.+-]*?)[-_](\d[\w.+~-]*)")
 _ROW = re.compile(
-    r"(?:\[[^\]]{0,40}\] |\s*\d+: )?(\d+[kmg]?)\s+(\d+)\s+([=+-])(\d+)\s+\S+\s+[\d.]+s\s+([\d.]+)\s+([\d.]+)\s+[\d.]+\s*"
+    r"(?:\[[^\]]{0,40}\] |\s*\d+: )?(\d+[kmg]?)\s+(\d+)\s+([=+-])(\d+)\s+\S+\s+[\d.]+s"
+    r"\s+([\d.]+)\s+([\d.]+)\s+[\d.]+\s*"
 )
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _EFA_PART = range(0xEFA0, 0xEFB0)

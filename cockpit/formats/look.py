@@ -144,7 +144,7 @@ def _data(out: str) -> Any:
 
 
 def _cell(cell: object) -> str:
-    return "" if cell is None else printable(str(cell)[:_MAX_LINE])
+    return "" if cell is None else printable(str(cell)[:_MAX_LINE].rstrip())
 
 
 def _reading(raw: object, now: Callable[[], float]) -> tuple[NodeReading | None, tuple[KernelMessage, ...]]:

@@ -16,7 +16,8 @@ part() {
   said=$(LC_ALL=C timeout -k 1 "$2" sh -c "$3" 2>&1 </dev/null | head -c 65536; exit 0)
   case $said in *"$mark"[0-9]*) rc=${said##*"$mark"}; said=${said%"$mark"*} ;; *) rc=null ;; esac
   late=false; [ "$rc" = null ] && late=true
-  printf '%s"%s":{"rc":%s,"late":%s,"sh":true,"s":0,"out":"%s"}' "$sep" "$1" "$rc" "$late" "$(printf '%s' "$said" | json)"
+  said=$(printf '%s' "$said" | json)
+  printf '%s"%s":{"rc":%s,"late":%s,"sh":true,"s":0,"out":"%s"}' "$sep" "$1" "$rc" "$late" "$said"
   sep=,
 }
 mark='#rc='

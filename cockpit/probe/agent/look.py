@@ -115,7 +115,9 @@ class Reading:
         """Whether nothing more is to come."""
         state = sample.get("dr")
         word = str(state[0]) if isinstance(state, list) and state else "ok"
-        driver = not self._ask_driver or word in ("hung", "crashed", "none") or ("G" in self._seen and "g" in self._seen)
+        driver = (
+            not self._ask_driver or word in ("hung", "crashed", "none") or ("G" in self._seen and "g" in self._seen)
+        )
         driver = driver or (word == "smi" and "c" in self._seen) or (word == "neuron" and "g" in self._seen)
         return driver and "mt" in self._seen and self.probe.settled and "km" not in sample
 

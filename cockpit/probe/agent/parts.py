@@ -110,7 +110,7 @@ def access(path: str) -> str:
 
 def files(places: Places, globs: "list[str]", limit: int) -> "Rows":
     """[path, text, or None where it cannot be read]."""
-    rows = []
+    rows: list[list[object]] = []
     for shown, path in places.find(globs):
         raw = read_file(path, limit)
         rows.append([shown, None if raw is None else decode(raw)])
