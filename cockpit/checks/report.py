@@ -15,6 +15,7 @@ from cockpit.words import moment, plural, span
 
 _BAD = (Verdict.FAIL, Verdict.WARN, Verdict.UNKNOWN)
 _EVIDENCE = 4
+_WORDS = {verdict: verdict.value.upper() for verdict in Verdict} | {Verdict.NA: "N/A"}
 
 
 def run_record(run: CheckRun, history: Sequence[KeptRun] = ()) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def run_record(run: CheckRun, history: Sequence[KeptRun] = ()) -> dict[str, Any]
         "verdict": run.verdict.value,
         "cancelled": run.cancelled,
         "counts": counts(run),
-        "nodes": [_node_record(node, history) for node in run.ranked],
+        "nodes": [_node_record(node, [kept for kept in history if kept.kind == run.kind]) for node in run.ranked],
         "drift": [_drift_record(each) for each in run.drift],
         "pairs": [_pair_record(pair) for pair in run.pairs],
         "left_out": [{"node": node, "why": why} for node, why in run.left_out],
@@ -104,8 +105,10 @@ def run_lines(
     run: CheckRun, history: Sequence[KeptRun] = (), *, everything: bool = False, width: int = 100
 ) -> Iterator[str]:
     """Findings worst first, nodes with the same one folded; then what could not be asked, drift, and the counts."""
+    kept = [each for each in history if each.kind == run.kind]
     for (verdict, check, says), members in _findings(run, everything=everything):
-        yield from _finding(verdict, check, says, members, history, width)
+        yield from _finding(verdict, check, says, members, kept, width)
+    yield from _unclear(run, width)
     yield from _unreached(run, width)
     for each in run.drift:
         yield from _drift_lines(each, width)
@@ -123,7 +126,7 @@ def _findings(run: CheckRun, *, everything: bool) -> list[tuple[tuple[Verdict, s
     alike: dict[tuple[Verdict, str, str], list[_Member]] = {}
     for node in run.nodes:
         for result in node.results:
-            if everything or result.verdict in _BAD:
+            if result.verdict is not Verdict.UNKNOWN and (everything or result.verdict in _BAD):
                 alike.setdefault((result.verdict, result.check, result.says), []).append((node, result))
     return sorted(alike.items(), key=lambda item: item[0][0].rank)
 
@@ -131,7 +134,7 @@ def _findings(run: CheckRun, *, everything: bool) -> list[tuple[tuple[Verdict, s
 def _finding(verdict: Verdict, check: str, says: str, members: Sequence[_Member], history: Sequence[KeptRun],
              width: int) -> Iterator[str]:  # fmt: skip
     nodes, result = [node.node for node, _ in members], members[0][1]
-    yield f"{verdict.value.upper():<7} {brief(nodes, 48)}: {result.fact.title}: {says}"
+    yield f"{_WORDS[verdict]:<7} {brief(nodes, 48)}: {result.fact.title}: {says}"
     if verdict not in _BAD:
         return
     if (told := since(history, nodes[0], check)) and (told.runs > 1 or told.before is not None):
@@ -141,6 +144,23 @@ def _finding(verdict: Verdict, check: str, says: str, members: Sequence[_Member]
         yield f"        {line}"
     if result.next_step:
         yield from _wrapped(f"next: {result.next_step}", width)
+
+
+def _unclear(run: CheckRun, width: int) -> Iterator[str]:
+    """What could not be told, by its reason: one cause, such as a driver that does not answer, leaves many open."""
+    alike: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for node in run.nodes:
+        for result in node.results:
+            if result.verdict is Verdict.UNKNOWN:
+                nodes, titles = alike.setdefault(result.says, ({}, {}))
+                nodes[node.node] = titles[result.fact.title] = None
+    for says, (nodes, titles) in alike.items():
+        yield from wrap(
+            f"UNKNOWN {brief(nodes, 48)}: {', '.join(titles)}: {says}",
+            max(60, width),
+            subsequent_indent=" " * 8,
+            break_on_hyphens=False,
+        )
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -168,7 +188,7 @@ def _drift_lines(drift: Drift, width: int) -> Iterator[str]:
 
 def _pair_lines(pair: PairResult, width: int) -> Iterator[str]:
     result = pair.result
-    yield f"{result.verdict.value.upper():<7} {pair.server} and {pair.client}: {result.says}"
+    yield f"{_WORDS[result.verdict]:<7} {pair.server} and {pair.client}: {result.says}"
     if result.verdict in _BAD:
         for line in result.evidence[-_EVIDENCE:]:
             yield f"        {line}"

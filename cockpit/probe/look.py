@@ -17,6 +17,7 @@ from cockpit.probe.bundle import MODULES, START, modules_source, pynvml_packed
 from cockpit.probe.look_fallback import fallback_script
 
 PROTOCOL = 1
+MODULES_OF_LOOK = ("parts", "look")  # after those of the probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def look_stdin(asking: Asking) -> bytes:
 def _packed(asked: str, reading: bool) -> bytes:
     shell = fallback_script(json.loads(asked)["parts"]).encode()
     own = (("asked", f"ASKED = {asked!r}\n"),)
-    agent = zlib.compress(modules_source((*MODULES, "parts", "look"), own).encode(), 6)
+    agent = zlib.compress(modules_source((*MODULES, *MODULES_OF_LOOK), own).encode(), 6)
     pynvml = pynvml_packed() if reading else zlib.compress(b"")
     sizes = "".join(f"{len(part):<8}" for part in (shell, agent, pynvml))
     return sizes.encode() + shell + agent + pynvml
