@@ -18,7 +18,7 @@ from cockpit.formats.efa_counters import (
     TIMEOUTS,
     Window,
 )
-from cockpit.words import plural
+from cockpit.words import plural, span
 
 _SHOWN = 12
 
@@ -59,7 +59,7 @@ def devices(facts: Facts) -> Result:
 def _too_few(facts: Facts, there: int, expected: int, names: str) -> Result:
     young = facts.uptime_s is not None and facts.uptime_s < facts.limit("efa.devices", "late_s")
     step = check_fact("efa.devices").more["late_next"] if young else ""
-    up = f"up for {facts.uptime_s:.0f} s" if facts.uptime_s is not None else ""
+    up = f"up for {span(facts.uptime_s)}" if facts.uptime_s is not None else ""
     bus = f"{facts.on_bus} on the PCI bus" if facts.on_bus else ""
     return result(facts, "efa.devices", Verdict.FAIL, f"{there} of {expected} devices", names, bus, up,
                   parts=("drivers", "pci"), next_step=step)  # fmt: skip

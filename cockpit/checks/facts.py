@@ -114,7 +114,7 @@ class Facts:
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """The devices of the EFA driver; others under /sys/class/infiniband are not counted."""
-        of_driver = {row[0].split("/")[4]: row[1] for row in self.part("drivers").rows if row[0].count("/") > 4}
+        of_driver = {path.split("/")[4]: to for path, to in self._files("drivers").items() if path.count("/") > 4}
         files = self._files("devices")
         names = dict.fromkeys([*of_driver, *(path.split("/")[4] for path in files if path.count("/") > 4)])
         return tuple(device for name in names if (device := _device(name, of_driver.get(name, ""), files)))

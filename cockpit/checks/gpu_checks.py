@@ -43,6 +43,7 @@ _READINGS: dict[str, Callable[[GpuSample], object]] = {
     "gpu.throttle": lambda gpu: known(gpu.throttle_mask),
     "gpu.temperature": lambda gpu: known(gpu.temp_c),
 }
+_ALL = ("gpu.driver", "gpu.count", *_READINGS, "gpu.pcie", "gpu.xid", "gpu.leftovers")
 _WELL = {
     "gpu.recovery": "none is asked for",
     "gpu.ecc": "none",
@@ -57,11 +58,11 @@ def gpus(facts: Facts) -> Iterator[Result]:
     """Every GPU check; all of them not applicable on a node that has none by every account."""
     reading = facts.look.reading
     if reading is None:
-        for check in ("gpu.driver", "gpu.count", *_READINGS, "gpu.pcie", "gpu.xid"):
+        for check in _ALL:
             yield result(facts, check, Verdict.UNKNOWN, "this node cannot be asked for it (no python3)")
         return
     if _none_expected(facts, reading):
-        for check in ("gpu.driver", "gpu.count", *_READINGS, "gpu.pcie", "gpu.xid", "gpu.leftovers"):
+        for check in _ALL:
             yield result(facts, check, Verdict.NA, "no GPUs here")
         return
     yield _driver(facts, reading)

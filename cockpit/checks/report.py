@@ -15,6 +15,7 @@ from cockpit.words import moment, plural, span
 
 _BAD = (Verdict.FAIL, Verdict.WARN, Verdict.UNKNOWN)
 _EVIDENCE = 4
+_LONGEST = 160
 _WORDS = {verdict: verdict.value.upper() for verdict in Verdict} | {Verdict.NA: "N/A"}
 
 
@@ -141,7 +142,7 @@ def _finding(verdict: Verdict, check: str, says: str, members: Sequence[_Member]
         yield f"        since {moment(told.at, members[0][0].at)}, {plural(told.runs, 'run')}"
     lines = result.evidence if len(members) == 1 else tuple(f"{nodes[0]}: {line}" for line in result.evidence[:1])
     for line in lines[:_EVIDENCE]:
-        yield f"        {line}"
+        yield f"        {line if len(line) <= _LONGEST else line[: _LONGEST - 1] + '…'}"
     if result.next_step:
         yield from _wrapped(f"next: {result.next_step}", width)
 

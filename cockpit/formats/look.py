@@ -55,9 +55,9 @@ class Part:
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """Rows of texts; cells that are none become texts, missing ones are empty."""
-        rows = items(self.data, _MAX_ROWS)
-        return tuple(tuple(_cell(cell) for cell in items(row, 16)) for row in rows)
+        """Rows of texts, none of them empty; cells that are none become texts, missing ones are empty."""
+        rows = (items(row, 16) for row in items(self.data, _MAX_ROWS))
+        return tuple(tuple(_cell(cell) for cell in row) for row in rows if row)
 
 
 @dataclass(frozen=True, slots=True)
