@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_actions
+from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
     add_nccl(commands, lambda each: _common(each, dict.fromkeys(_COMMON, argparse.SUPPRESS)), _load)
+    add_diagnose(commands, lambda each: _common(each, dict.fromkeys(_COMMON, argparse.SUPPRESS)), _load)
     return parser
 
 
