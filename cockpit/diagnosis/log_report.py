@@ -81,9 +81,9 @@ def explanation_lines(explained: Explanation, name: str) -> list[str]:
     lines += [
         f"Cause    {cause.sentence}",
         f"         line {cause.line}{f', {cause.at}' if cause.at else ''}: {cause.text}",
+        f"Means    {cause.meaning}",
     ]
-    lines += [f"Means    {cause.meaning}"]
-    lines += [f"{'Next' if not at else '':<8} {step}" for at, step in enumerate(explained.next_steps)]
+    lines += [f"{'' if number else 'Next':<8} {step}" for number, step in enumerate(explained.next_steps)]
     if explained.victims:
         lines += ["", "Only follows from it, or from what it stands for:"]
         lines += [
