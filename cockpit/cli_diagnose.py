@@ -7,14 +7,18 @@ import json
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cockpit.config import Config, ConfigError
 
 if TYPE_CHECKING:
+    from cockpit.cluster import Cluster
+    from cockpit.diagnosis.gathered import Gathered
     from cockpit.diagnosis.log_cause import Explanation
 
 OK, WRONG = 0, 1
@@ -33,6 +37,13 @@ def add_diagnose(commands: Subparsers, common: Common, load: Load) -> None:
     explain.add_argument("--json", action="store_true", help="one JSON object instead of text")
     common(explain)
     explain.set_defaults(run=_explain)
+    text = "which rank of a job hangs, on which node, why, and what to do; reads only, within ten seconds"
+    diagnose = commands.add_parser("diagnose", help="why a job hangs", description=f"Print {text}.")
+    diagnose.add_argument("job", nargs="?", metavar="JOB", help="123, 123_7 or 123+1")
+    diagnose.add_argument("--from", dest="bundle", metavar="BUNDLE", help="read a bundle instead of a cluster")
+    diagnose.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    common(diagnose)
+    diagnose.set_defaults(run=lambda arguments: _diagnose(arguments, load))
 
 
 # -- explain
@@ -89,3 +100,73 @@ def _with_progress(file: BinaryIO, total: int | None) -> Iterator[bytes]:
             print(f"\rreading, {size(done)}{f' of {size(total)}' if total else ''} … ", end="", file=sys.stderr)
     if told:
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
+
+
+# -- diagnose
+
+
+def _diagnose(arguments: argparse.Namespace, load: Load) -> int:
+    from cockpit.diagnosis.diagnose import diagnose
+    from cockpit.diagnosis.hypothesis import HUNG, SLOW
+    from cockpit.diagnosis.report import diagnosis_json, diagnosis_lines
+
+    if (arguments.job is None) == (arguments.bundle is None):
+        raise ConfigError("name a JOB, or a bundle with --from" if arguments.job is None else "either JOB or --from")
+    diagnosis = diagnose(_gathered(arguments, load))
+    if arguments.json:
+        json.dump(diagnosis_json(diagnosis), sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        print("\n".join(diagnosis_lines(diagnosis)))
+    return WRONG if diagnosis.verdict.state in (HUNG, SLOW) else OK
+
+
+def _gathered(arguments: argparse.Namespace, load: Load) -> Gathered:
+    if arguments.bundle is not None:
+        from cockpit.diagnosis.bundle import read_bundle
+
+        return read_bundle(Path(arguments.bundle))
+    with _cluster(arguments, load) as cluster:
+        return _look(cluster, arguments.job)
+
+
+@contextmanager
+def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
+    """The cluster with its nodes and queue read; raises FaultError when Slurm's nodes could not be."""
+    from cockpit.cluster import Cluster
+    from cockpit.models import FaultError
+
+    config, name = load(arguments)
+    cluster = Cluster(config.clusters[name], rules=config.rules, read_only=True)
+    cluster.only_nodes = frozenset()  # GPUs are watched on the job's nodes alone, once they are known
+    try:
+        cluster.read_once()
+        for state in cluster.store.states():
+            if state.error is not None and state.name in ("nodes", "queue"):
+                raise FaultError(state.error)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _look(cluster: Cluster, job: str) -> Gathered:
+    """Gather, while the GPUs of the job's nodes begin to stream; on a terminal the verdict fills in."""
+    from cockpit.diagnosis.read import job_facts
+    from cockpit.gather import DEADLINE_S, Gatherer
+    from cockpit.outputs import find_job
+
+    cluster.only_nodes = frozenset(job_facts(find_job(cluster, job)[0], job).nodes)
+    threading.Thread(target=cluster.wait_for_gpus, args=(DEADLINE_S - 2,), name="gpus", daemon=True).start()
+    told = _teller() if sys.stderr.isatty() else None
+    gathered = Gatherer(cluster, job, changed=told).run()
+    if told is not None:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return gathered
+
+
+def _teller() -> Callable[[Gathered], object]:
+    def tell(gathered: Gathered) -> None:
+        done = sum(1 for node in gathered.nodes if node.lines and b'"k":"e"' in node.lines[-1])
+        print(f"\r{done} of {len(gathered.nodes)} nodes have answered … ", end="", file=sys.stderr, flush=True)
+
+    return tell
