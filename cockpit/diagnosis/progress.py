@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from cockpit.formats.log_voice import moment_of
@@ -15,10 +16,10 @@ _STEP = re.compile(
 _BAR = re.compile(r"\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # What a program says before it is quiet for long; the last such line counts, until a step comes.
 _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("checkpoint", re.compile(r"(?i)\b(sav|writ)ing\b.{0,40}\b(checkpoint|model|state)|checkpoint(ing)? (started|begins|to )")),
+    ("checkpoint", re.compile(r"(?i)\b(sav|writ)ing\b.{0,40}\b(checkpoint|model|state)|checkpoint(ing)? (started|to )")),
     ("evaluation", re.compile(r"(?i)\b(evaluat|validat)(ing|ion)\b(?!.{0,60}\b(done|finished|complete|loss|acc))")),
     ("compile", re.compile(r"(?i)\bcompiling\b|torch\.compile|inductor.{0,30}\b(compil|autotun)|building extension")),
-    ("loading", re.compile(r"(?i)\bloading (checkpoint|model|weights|dataset|shards)|resuming from|Loading .{0,30}shards")),
+    ("loading", re.compile(r"(?i)\bloading (checkpoint|model|weights|dataset|.{0,30}shards)|resuming from")),
 )  # fmt: skip
 PHASE_WORDS = {
     "checkpoint": "it writes a checkpoint",
@@ -82,4 +83,4 @@ def step_of(text: str) -> tuple[int, int | None] | None:
 
 
 def _gaps(times: Sequence[float]) -> list[float]:
-    return [after - before for before, after in zip(times, times[1:], strict=False) if after >= before]
+    return [after - before for before, after in pairwise(times) if after >= before]

@@ -76,7 +76,7 @@ class Sweep:
         listed = self._listed()
         for with_environ in (True, False):
             child = self._ask(
-                answer(lambda with_environ=with_environ: ranks.scan(self._proc, self._job, listed, with_environ)),
+                answer(functools.partial(ranks.scan, self._proc, self._job, listed, with_environ)),
                 _SCAN_S,
             )
             told = _json(child)
