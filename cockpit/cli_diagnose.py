@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OK, WRONG = 0, 1
 _TELL_EVERY_S = 0.5
+_BETWEEN_S = 5.0  # between the two looks of a bundle
 
 Common = Callable[[argparse.ArgumentParser], None]
 Load = Callable[[argparse.Namespace], tuple[Config, str]]
@@ -41,9 +42,21 @@ def add_diagnose(commands: Subparsers, common: Common, load: Load) -> None:
     diagnose = commands.add_parser("diagnose", help="why a job hangs", description=f"Print {text}.")
     diagnose.add_argument("job", nargs="?", metavar="JOB", help="123, 123_7 or 123+1")
     diagnose.add_argument("--from", dest="bundle", metavar="BUNDLE", help="read a bundle instead of a cluster")
+    diagnose.add_argument(
+        "--ras", action="store_true", help="also ask NCCL's RAS, twice; read-only, but has crashed jobs"
+    )
+    diagnose.add_argument("--ras-anyway", action="store_true", help="ask it even where the version is known to crash")
     diagnose.add_argument("--json", action="store_true", help="one JSON object instead of text")
     common(diagnose)
     diagnose.set_defaults(run=lambda arguments: _diagnose(arguments, load))
+    text = "all evidence about a job, gathered twice, in one tar.gz with a report; secrets are made unreadable"
+    bundle = commands.add_parser("bundle", help="keep the evidence of a job", description=f"Write {text}.")
+    bundle.add_argument("job", metavar="JOB", help="123, 123_7 or 123+1")
+    bundle.add_argument("-o", "--output", metavar="FILE", help="where to (default: here, job-JOB-TIME.tar.gz)")
+    bundle.add_argument("--redact-aws", action="store_true", help="also make ids and ARNs of AWS unreadable")
+    bundle.add_argument("--json", action="store_true", help="one JSON object: the file and the diagnosis")
+    common(bundle)
+    bundle.set_defaults(run=lambda arguments: _bundle(arguments, load))
 
 
 # -- explain
@@ -127,7 +140,12 @@ def _gathered(arguments: argparse.Namespace, load: Load) -> Gathered:
 
         return read_bundle(Path(arguments.bundle))
     with _cluster(arguments, load) as cluster:
-        return _look(cluster, arguments.job)
+        gathered = _look(cluster, arguments.job)
+        if arguments.ras or arguments.ras_anyway:
+            from cockpit.gather_ras import with_ras
+
+            gathered = with_ras(cluster, gathered, consent=arguments.ras_anyway)
+        return gathered
 
 
 @contextmanager
@@ -170,3 +188,33 @@ def _teller() -> Callable[[Gathered], object]:
         print(f"\r{done} of {len(gathered.nodes)} nodes have answered … ", end="", file=sys.stderr, flush=True)
 
     return tell
+
+
+# -- bundle
+
+
+def _bundle(arguments: argparse.Namespace, load: Load) -> int:
+    from cockpit.diagnosis.bundle import write_bundle
+    from cockpit.diagnosis.report import diagnosis_json
+
+    with _cluster(arguments, load) as cluster:
+        looks = [_look(cluster, arguments.job)]
+        time.sleep(_BETWEEN_S)
+        looks.append(_look(cluster, arguments.job))
+    path = Path(arguments.output or _bundle_name(arguments.job))
+    try:
+        diagnosis = write_bundle(path, looks, aws=arguments.redact_aws)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
+    if arguments.json:
+        told = {"file": str(path), "size_bytes": path.stat().st_size, **diagnosis_json(diagnosis)}
+        json.dump(told, sys.stdout, ensure_ascii=False, indent=1)
+        print()
+    else:
+        print(f"{path}: {diagnosis.verdict.sentence}")
+    return OK
+
+
+def _bundle_name(job: str) -> str:
+    name = "".join(char if char.isalnum() else "-" for char in job)
+    return f"job-{name}-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz"

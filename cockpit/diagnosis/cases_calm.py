@@ -57,11 +57,11 @@ def _progress(evidence: Evidence) -> Iterator[Hypothesis]:
 
 
 def _moving(evidence: Evidence) -> str:
-    """Words when nearly every rank does something, and nobody stands still; "" otherwise."""
+    """Words when every rank does something, but those that wait for others; "" otherwise."""
     living = [rank for rank in evidence.ranks if rank.process is not None]
-    told = [rank for rank in living if rank.moved is not None]
-    moving = [rank for rank in told if rank.moved]
-    if len(told) < 1 or len(living) < len(evidence.ranks) or len(moving) * 10 < len(living) * 9:
+    moving = [rank for rank in living if rank.moved]
+    still = [rank for rank in living if not rank.moved and rank.state != WAITING]
+    if not moving or still or len(living) < len(evidence.ranks) or len(moving) * 2 < len(living):
         return ""
     if all(_polls(rank) for rank in moving):
         return ""  # they only look again and again whether the others have come

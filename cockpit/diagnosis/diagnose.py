@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from cockpit.diagnosis.cases_calm import of_calm
 from cockpit.diagnosis.cases_job import of_job
 from cockpit.diagnosis.cases_ranks import ELSEWHERE, of_ranks
+from cockpit.diagnosis.cases_records import of_records
 from cockpit.diagnosis.evidence import ODD, UNREAD, Evidence
 from cockpit.diagnosis.gathered import Gathered
 from cockpit.diagnosis.hypothesis import CONFIDENCE, HUNG, NOT_HUNG, POSSIBLE, UNCLEAR, Hypothesis, Verdict
@@ -28,7 +29,7 @@ class Diagnosis:
 def diagnose(gathered: Gathered) -> Diagnosis:
     """From what was gathered so far; the same for a live job and for a bundle."""
     evidence = evidence_of(gathered)
-    found = sorted([*of_job(evidence), *of_ranks(evidence), *of_calm(evidence)], key=_strength)
+    found = sorted([*of_job(evidence), *of_ranks(evidence), *of_records(evidence), *of_calm(evidence)], key=_strength)
     verdict = verdict_of(evidence, found)
     evidence = _with_odd_ones(evidence, found)
     return Diagnosis(verdict, tuple(found), evidence, group_stacks(evidence.ranks))

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cockpit.diagnosis.doing import Doing
+from cockpit.diagnosis.flight import Disagreement
 from cockpit.diagnosis.gathered import GatheredGpu
 from cockpit.diagnosis.log_cause import Explanation
 from cockpit.diagnosis.progress import Progress
+from cockpit.formats.ras import RasReport
 from cockpit.rank_models import NodeSweep, RankProcess
 
 # What a rank may be in, the worst first; the order is also that of a screen.
@@ -111,6 +113,9 @@ class Evidence:
     logs: tuple[LogEvidence, ...] = ()
     gpus: tuple[GatheredGpu, ...] = ()
     env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> its different values
+    disagreements: tuple[Disagreement, ...] = ()  # of flight records
+    records: int = 0  # flight records that were read
+    ras: tuple[RasReport, ...] = ()  # in the order of asking
     missing: tuple[tuple[str, str], ...] = ()
     whole: bool = False
     cluster: str = ""

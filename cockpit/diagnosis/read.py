@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 
 from cockpit.diagnosis import census
 from cockpit.diagnosis.evidence import Evidence, JobFacts, LogEvidence, NodeEvidence, StepFacts
+from cockpit.diagnosis.flight import compare
 from cockpit.diagnosis.gathered import Gathered, GatheredLog, GatheredNode
 from cockpit.diagnosis.log_cause import explain
 from cockpit.diagnosis.progress import progress_of
 from cockpit.formats.errors import FormatError
+from cockpit.formats.flight_recorder import FlightRecord, parse_record
 from cockpit.formats.hostlist import expand, fold
 from cockpit.formats.log_digest import digest_of
 from cockpit.formats.log_lines import shown_line
+from cockpit.formats.ras import RasReport, parse_ras
 from cockpit.formats.scontrol_show import JobDetail, parse_job_details
 from cockpit.formats.sweep import read_sweep
+from cockpit.models import FaultError
 from cockpit.rank_models import NodeSweep
 from cockpit.text import printable
 
 LAST_LINES = 400
+RECORDS_S = 3.0  # for reading all flight records
 _PAIR = re.compile(r"(\w+)=(\S*)")
 # Of the environments, those in which ranks should agree or which tell what was set.
 _TOLD = (
@@ -36,6 +42,8 @@ def evidence_of(gathered: Gathered) -> Evidence:
     launched = max((step.tasks or 0 for step in steps if step.step.isdigit()), default=0) or None
     counted = census.take(nodes, launched, gathered.gpus)
     logs = tuple(_logs(gathered.logs, nodes))
+    records, refused = _records(nodes)
+    reports, unread = _reports(gathered.ras)
     return Evidence(
         job=job,
         now=gathered.taken_at + gathered.head_ahead_s,
@@ -48,7 +56,10 @@ def evidence_of(gathered: Gathered) -> Evidence:
         logs=logs,
         gpus=gathered.gpus,
         env=_environment(nodes),
-        missing=(*gathered.missing, *_missing(nodes)),
+        disagreements=compare(records, [rank.rank for rank in counted.ranks]),
+        records=len(records),
+        ras=reports,
+        missing=(*gathered.missing, *_missing(nodes), *refused, *unread),
         whole=gathered.whole,
         cluster=gathered.cluster,
         taken_at=gathered.taken_at,
@@ -129,6 +140,39 @@ def _log(
         own=own,
         lines=tuple(lines[-40:]),
     )
+
+
+def _records(nodes: Iterable[NodeEvidence]) -> tuple[dict[int, FlightRecord], list[tuple[str, str]]]:
+    """The newest flight record of each rank, and why others were not read."""
+    found: dict[int, FlightRecord] = {}
+    refused: list[tuple[str, str]] = []
+    until = time.monotonic() + RECORDS_S
+    for node in nodes:
+        ranks = (
+            {process.pid: process.rank for process in (node.sweep.processes or ()) if node.sweep} if node.sweep else {}
+        )
+        for file in node.sweep.records if node.sweep else ():
+            rank = ranks.get(file.pid)
+            if rank is None or rank in found:
+                continue
+            if file.why or time.monotonic() > until:
+                refused.append((f"flight record {file.path} on {node.name}", file.why or "too many to read at once"))
+                continue
+            try:
+                found[rank] = parse_record(file.data, rank)
+            except FaultError as error:
+                refused.append((f"flight record {file.path} on {node.name}", error.fault.why))
+    return found, refused
+
+
+def _reports(raw: Iterable[bytes]) -> tuple[tuple[RasReport, ...], list[tuple[str, str]]]:
+    found, unread = [], []
+    for one in raw:
+        try:
+            found.append(parse_ras(one))
+        except FaultError as error:
+            unread.append(("NCCL's RAS report", error.fault.why))
+    return tuple(found), unread
 
 
 def _environment(nodes: Iterable[NodeEvidence]) -> dict[str, tuple[str, ...]]:
