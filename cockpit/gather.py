@@ -211,7 +211,7 @@ class Gatherer:
                     return
                 at = node.answered_at if node.answered_at is not None else self._cluster.clock.now()
                 self._now = self._now.with_node(replace(node, lines=(*node.lines, line), answered_at=at))
-            if line.startswith(b'{"k":"e"') or line.startswith(b'{"k":"x"'):
+            if line.startswith((b'{"k":"e"', b'{"k":"x"')):
                 return
         raise FaultError(Fault(FaultKind.FAILED, f"looking at {name}", "it ended before it had told everything"))
 

@@ -63,7 +63,7 @@ def _of_group(group: str, records: Mapping[int, FlightRecord]) -> Iterator[Disag
     last = max((max(operations) for operations in by_rank.values() if operations), default=-1)
     for seq in range(start, last + 1):
         present = {rank: operations[seq] for rank, operations in by_rank.items() if seq in operations}
-        absent = [rank for rank in by_rank if seq not in present]
+        absent = [rank for rank in by_rank if rank not in present]
         if (found := _mismatch(group, seq, present)) is not None:
             yield found
         if absent and present:

@@ -16,7 +16,7 @@ _STEP = re.compile(
 _BAR = re.compile(r"\|\s*(\d{1,12})/(\d{1,12})\s*\[")
 # What a program says before it is quiet for long; the last such line counts, until a step comes.
 _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("checkpoint", re.compile(r"(?i)\b(sav|writ)ing\b.{0,40}\b(checkpoint|model|state)|checkpoint(ing)? (started|to )")),
+    ("checkpoint", re.compile(r"(?i)\b(sav|writ)ing\b.{0,40}\b(checkpoint|model|state)|checkpoint(ing)? started")),
     ("evaluation", re.compile(r"(?i)\b(evaluat|validat)(ing|ion)\b(?!.{0,60}\b(done|finished|complete|loss|acc))")),
     ("compile", re.compile(r"(?i)\bcompiling\b|torch\.compile|inductor.{0,30}\b(compil|autotun)|building extension")),
     ("loading", re.compile(r"(?i)\bloading (checkpoint|model|weights|dataset|.{0,30}shards)|resuming from")),

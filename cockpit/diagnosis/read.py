@@ -148,10 +148,10 @@ def _records(nodes: Iterable[NodeEvidence]) -> tuple[dict[int, FlightRecord], li
     refused: list[tuple[str, str]] = []
     until = time.monotonic() + RECORDS_S
     for node in nodes:
-        ranks = (
-            {process.pid: process.rank for process in (node.sweep.processes or ()) if node.sweep} if node.sweep else {}
-        )
-        for file in node.sweep.records if node.sweep else ():
+        if node.sweep is None:
+            continue
+        ranks = {process.pid: process.rank for process in node.sweep.processes or ()}
+        for file in node.sweep.records:
             rank = ranks.get(file.pid)
             if rank is None or rank in found:
                 continue

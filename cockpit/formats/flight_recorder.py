@@ -13,13 +13,17 @@ from cockpit.formats.plain_pickle import MAX_BYTES, NotPlainError, load_plain
 from cockpit.text import printable
 
 _MAX_ENTRIES, _MAX_GROUPS, _MAX_FRAMES = 20_000, 4096, 12
+_MAX_SIZES = 1000  # characters
 _POINT = re.compile(r"(\d+)(->|<-)(\d+)")
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One entry. `seq` numbers collectives of a group, or p2p pairs when `p2p`; `state`: scheduled, started, completed."""
+    """One entry. `seq` numbers collectives of a group, or p2p pairs when `p2p`.
+
+    `state` is scheduled, started or completed.
+    """
 
     group: str
     seq: int | None
@@ -114,9 +118,9 @@ def _operation(entry: dict[str, Any]) -> Operation:
         seq=_int(entry.get("p2p_seq_id" if p2p else "collective_seq_id")),
         name=_text(entry.get("profiling_name")).removeprefix("nccl:"),
         state=_text(entry.get("state")),
-        sizes_in=_sizes(entry.get("input_sizes")),
-        sizes_out=_sizes(entry.get("output_sizes")),
-        types_in=_sizes(entry.get("input_dtypes")),
+        sizes_in=_sizes(entry.get("input_sizes"))[:_MAX_SIZES],
+        sizes_out=_sizes(entry.get("output_sizes"))[:_MAX_SIZES],
+        types_in=_sizes(entry.get("input_dtypes"))[:_MAX_SIZES],
         p2p=p2p,
         record=_int(entry.get("record_id")),
         created_ns=_int(entry.get("time_created_ns")),

@@ -35,7 +35,8 @@ def refusal(version: str, *, consent: bool) -> str:
 
 def warning(version: str) -> str:
     """What is said before it is asked."""
-    return f"asking NCCL {version or 'of an unknown version'}: crashes by asking are not confirmed fixed (issues 1996, 2346)"
+    which = version or "of an unknown version"
+    return f"NCCL {which} was asked: that such asking crashes no job is not confirmed (issues 1996, 2346)"
 
 
 def ask(host: Host, address: str = "") -> bytes:

@@ -152,3 +152,59 @@ def test_without_stacks_the_kernel_tells(rig: Rig, tmp_path: Path) -> None:
     assert (found.verdict.state, found.verdict.ranks) == ("hung", (ODD,)), found.hypotheses
     assert found.verdict.nodes == (rig.static_nodes[1],)
     assert any(what.startswith("stacks on") for what, _ in found.evidence.missing)
+
+
+def test_the_bundle_says_offline_what_was_said_live(
+    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "job.tar.gz"
+    with job_with(rig, tmp_path, "stops") as job:
+        rig.wait_for(lambda: settled(rig), 20, "the ranks to stand still")
+        _, live = command(rig, "bundle", str(job), "--output", str(path), capsys=capsys)
+    assert path.stat().st_mode & 0o777 == 0o600
+    code = main(["diagnose", "--from", str(path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert code == 1
+    assert {key: told[key] for key in ("verdict", "hypotheses", "evidence", "missing")} == {
+        key: live[key] for key in ("verdict", "hypotheses", "evidence", "missing")
+    }
+    assert (told["verdict"]["ranks"], told["verdict"]["nodes"]) == ([ODD], [rig.static_nodes[1]])
+    with tarfile.open(path) as tar:
+        names = {name.rpartition("/")[2] for name in tar.getnames()}
+    assert {"report.md", "evidence.json", "earlier.json", f"{rig.static_nodes[1]}.jsonl"} <= names
+
+
+def test_nothing_of_the_look_stays_on_a_node(rig: Rig, tmp_path: Path) -> None:
+    with job_with(rig, tmp_path, "stops") as job:
+        before = programs(rig)
+        diagnosis_of(rig, job)
+        rig.wait_for(lambda: programs(rig) <= before, 10, "the look to end")
+
+
+def programs(rig: Rig) -> set[str]:
+    """What runs on a node of the job, without sshd's own."""
+    told = rig.inside(rig.static_nodes[0], "ps", "-e", "-o", "pid=,comm=").stdout.decode()
+    return {line for line in told.splitlines() if not line.endswith(("ps", "sshd", "nsenter"))}
+
+
+def test_a_frozen_node_is_told_and_nothing_waits_for_it(rig: Rig, tmp_path: Path) -> None:
+    with job_with(rig, tmp_path, "fine") as job:
+        rig.freeze(rig.static_nodes[2])
+        try:
+            found = diagnosis_of(rig, job)
+        finally:
+            rig.thaw(rig.static_nodes[2])
+    assert found.evidence.took_s < 11
+    assert (found.verdict.state, found.verdict.nodes) == ("hung", (rig.static_nodes[2],)), found.verdict
+    assert not found.verdict.final
+    assert found.verdict.ranks == tuple(range(16, 24))
+
+
+def test_a_job_that_ended_and_one_that_is_not_there(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+    job = rig.submit("echo 'OSError: [Errno 28] No space left on device'; exit 3", output="/tmp/ended-%j.txt")
+    rig.wait_for(lambda: b"FAILED" in rig.slurm("scontrol", "show", "job", str(job)).stdout, 30, "the job to fail")
+    code, told = command(rig, "diagnose", str(job), capsys=capsys)
+    assert (code, told["verdict"]["state"]) == (0, "ended")
+    assert "no space left" in told["verdict"]["sentence"]
+    assert main(["--config", str(rig.config()), "diagnose", "999999"]) == 3
+    assert main(["--config", str(rig.config()), "diagnose", "nonsense"]) == 2
