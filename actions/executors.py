@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from actions.aws_steps import AWS, on_aws
 from actions.outcome import StepResult
 from actions.rights import site_now
 from actions.spec import Step
@@ -66,4 +67,4 @@ def _about(errors: str, step: Step) -> frozenset[str]:
     return frozenset(named or step.subjects)
 
 
-EXECUTORS: Mapping[str, Executor] = {"head": on_head}
+EXECUTORS: Mapping[str, Executor] = {"head": on_head, AWS: on_aws}

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from actions import blast
+from actions.aws_steps import WAIT
 from actions.outcome import Result
-from actions.spec import COUNTED, Look, Plan
+from actions.spec import COUNTED, Look, Plan, Step
 from cockpit.text import printable
 
 _MOST_JOBS = 20
@@ -34,6 +35,16 @@ def command(argv: Iterable[str]) -> str:
     return printable(shlex.join(argv))
 
 
+def _commands_title(plan: Plan) -> str:
+    on_head = all(step.via == "head" for step in plan.steps)
+    return f"Commands, on the head of {plan.cluster}" if on_head else "Steps, in this order"
+
+
+def _step_line(step: Step) -> str:
+    """The command itself; a wait, which is none, as a comment."""
+    return f"# {step.title}" if step.via == WAIT else command(step.argv)
+
+
 def sections(plan: Plan, *, all_jobs: bool = False) -> tuple[Section, ...]:
     """The parts of a plan in the order in which they matter; empty ones are left out."""
     most = len(plan.jobs) if all_jobs else _MOST_JOBS
@@ -52,7 +63,7 @@ def sections(plan: Plan, *, all_jobs: bool = False) -> tuple[Section, ...]:
         Section("jobs", f"Whom it touches: {told}" if told else "", tuple(listed)),
         Section("effects", "What happens", plan.effects),
         Section("left_out", "Left out", tuple(left)),
-        Section("commands", f"Commands, on the head of {plan.cluster}", tuple(command(s.argv) for s in plan.steps)),
+        Section("commands", _commands_title(plan), tuple(_step_line(step) for step in plan.steps)),
         Section("for_good", "To have it for good", plan.for_good),
         Section("offers", "Instead", tuple(f"{offer.action_id}: {offer.why}" for offer in plan.offers)),
     )
@@ -95,7 +106,8 @@ def plan_record(plan: Plan) -> dict[str, Any]:
         "confirm": plan.confirm.kind,
         "count": plan.count,
         "reason": plan.reason or None,
-        "commands": [list(step.argv) for step in plan.steps],
+        "commands": [list(step.argv) for step in plan.steps if step.via != WAIT],
+        "steps": [{"title": step.title, "via": step.via, "writes": step.writes} for step in plan.steps],
         "jobs": [asdict(job) | {"gpu_hours": job.gpu_hours} for job in plan.jobs],
         "gpu_hours_lost": plan.gpu_hours_lost,
         "effects": list(plan.effects),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from actions import record
 from actions.audit import AuditError, AuditLog, new_id
+from actions.aws_steps import WAIT, on_wait
 from actions.errors import ActionError, Refusal
 from actions.executors import EXECUTORS, Executor
 from actions.looks import jobs_on
@@ -171,7 +172,7 @@ class Runner:
             if plan.tier >= NAMED and (why := self._moved(plan, step)):
                 return tuple(results), why
             tell(Progress("step", step.title, number))
-            result = self._executors[step.via](self.cluster, step)
+            result = self._carry_out(step, number, tell, cancelled)
             results.append(result)
             text = result.fault.why if result.fault else f"sent in {result.took_s:.1f}s"
             tell(Progress("done", text, number))
@@ -179,6 +180,17 @@ class Runner:
             if result.fault and more and (plan.tier >= NAMED or result.fault.kind in HOPELESS):
                 return tuple(results), f"stopped after an error: {result.fault.why}"
         return tuple(results), ""
+
+    def _carry_out(self, step: Step, number: int, tell: OnProgress, cancelled: threading.Event) -> StepResult:
+        if step.via != WAIT:
+            return self._executors[step.via](self.cluster, step)
+        sleep = self._sleep or cancelled.wait
+        return on_wait(
+            self.cluster,
+            step,
+            lambda text: tell(Progress("watch", text, number)),
+            lambda seconds: sleep(seconds) or cancelled.is_set(),
+        )
 
     def _moved(self, plan: Plan, step: Step) -> str:
         """Read again just before a step that cannot be taken back: a job that the plan did not show stops it."""

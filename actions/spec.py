@@ -68,6 +68,12 @@ class Options:
     full: bool = False  # signal: to the batch script and all steps
     user_hold: bool = False  # hold: the owner may release it
     verbatim: bool = False  # the reason as it is, without who; for undo
+    after_jobs: bool = False  # stop: once the running jobs have ended
+    head: bool = False  # stop: the head node as well
+    at: str = ""  # schedule: when to stop, such as `Fri 19:00`
+    start_at: str = ""  # schedule: when to start again
+    every: str = ""  # schedule: day, weekday or week; "" once
+    groups: str = ""  # start: HyperPod's groups and their sizes, NAME=COUNT,NAME=COUNT
 
 
 @dataclass(frozen=True, slots=True)

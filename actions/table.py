@@ -20,6 +20,7 @@ from actions.spec import (
     Scope,
     Targets,
 )
+from cockpit.sources.aws import AWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,6 +275,55 @@ ACTIONS: tuple[Action, ...] = (
         _plan("jobs.nice"),
         JOB_NEEDS,
         options=(Option("count", "number", "the nice value"),),
+    ),
+    Action(
+        "stop",
+        "",
+        "stop the cluster",
+        "Stop the whole cluster: every compute instance, and the head when asked for.",
+        Scope.CLUSTER,
+        NAMED,
+        _plan("fleet.stop"),
+        (AWS, *NODE_NEEDS),
+        options=(
+            Option("after_jobs", "flag", "once the running jobs have ended; queues are closed until then"),
+            Option("head", "flag", "the head node, too, once everything else is down"),
+        ),
+        why_not=_why("fleet.why_not"),
+    ),
+    Action(
+        "start",
+        "",
+        "start the cluster",
+        "Start the whole cluster, the head first when it is off.",
+        Scope.CLUSTER,
+        NAMED,
+        _plan("fleet.start"),
+        (AWS,),
+        options=(Option("groups", "word", "HyperPod: sizes of the groups, NAME=COUNT,NAME=COUNT"),),
+        why_not=_why("fleet.why_not"),
+    ),
+    Action(
+        "schedule",
+        "",
+        "stop and start at a time",
+        "Stop the whole cluster at a time, and start it again, without an open cockpit.",
+        Scope.CLUSTER,
+        NAMED,
+        _plan("timetable.schedule"),
+        (AWS,),
+        why_not=_why("timetable.why_not"),
+    ),
+    Action(
+        "unschedule",
+        "",
+        "no stops and starts at a time",
+        "Delete the schedules that stop and start this cluster.",
+        Scope.CLUSTER,
+        COUNTED,
+        _plan("timetable.unschedule"),
+        (AWS,),
+        why_not=_why("timetable.why_not"),
     ),
 )
 _BY_ID = {action.id: action for action in ACTIONS}

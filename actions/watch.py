@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from actions.outcome import OnProgress, Progress, Result, StepResult
-from actions.spec import Finding, Look, Plan, Wish
+from actions.spec import Finding, Look, Plan, Scope, Wish
 from cockpit.models import Fault, FaultError
 from cockpit.words import plural
 
@@ -148,7 +148,9 @@ def _sentence(plan: Plan, results: Sequence[StepResult], findings: Findings, out
         return f"{plan.title}: sent" if outcome == "ok" else f"{plan.title}: {outcome}"
     parts = []
     if good:
-        parts.append(f"true for {len(good)} of {len(findings)}" if bad or outcome != "ok" else "done, seen in Slurm")
+        whole = plan.targets.scope is Scope.CLUSTER
+        seen = findings[good[0]].text if whole else "done, seen in Slurm"
+        parts.append(f"true for {len(good)} of {len(findings)}" if bad or outcome != "ok" else seen)
     if later:
         parts.append(f"{later} when its jobs have ended")
     if bad:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions
+from cockpit import cli_actions, cli_cost, cli_schedules
 from cockpit.cli_nccl import add_nccl
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cockpit.cluster import Cluster
     from themes import Look
 
-_COMMON = ("config", "cluster", "read_only")
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
 MAX_LINES = 50_000
@@ -80,9 +79,11 @@ def _parser() -> argparse.ArgumentParser:
         ("jobs", "every queue entry"),
     ):
         command = commands.add_parser(name, help=text, description=f"Print {text}.")
-        _common(command, dict.fromkeys(_COMMON, argparse.SUPPRESS))
+        _common_after(command)
         command.add_argument("--json", action="store_true", help="one JSON object instead of a table")
         command.set_defaults(run=_read, command=name)
+    cli_cost.add(commands, _common_after, _load)
+    cli_schedules.add(commands, _common_after, _load)
     _ack_parser(commands)
     _output_parser(commands)
     keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
@@ -97,8 +98,13 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
-    add_nccl(commands, lambda each: _common(each, dict.fromkeys(_COMMON, argparse.SUPPRESS)), _load)
+    add_nccl(commands, _common_after, _load)
     return parser
+
+
+def _common_after(parser: argparse.ArgumentParser) -> None:
+    """The same options behind the command, where they do not undo those in front of it."""
+    _common(parser, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
 
 
 def _ack_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

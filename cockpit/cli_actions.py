@@ -77,6 +77,7 @@ def register(commands: Commands, common: Common, load: Load) -> None:
     nice.add_argument("count", type=int, metavar="N", help="the nice value; a negative one raises the priority")
     nice.add_argument("jobs", nargs="+", metavar="JOBS", help="job ids")
     nice.set_defaults(pick=_jobs)
+    _cluster_commands(add)
     undo = _changing(add("undo", "take back what a recorded action has changed", _undo))
     undo.add_argument("audit_id", metavar="ID", help="as `cockpit audit` shows it")
     audit = add("audit", "every change that was made from here, or refused", _audit)
@@ -105,6 +106,20 @@ def _queue_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         command.set_defaults(pick=_queue)
 
 
+def _cluster_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    stop = _changing(add("stop", "stop the whole cluster, and see that nothing is left", _change))
+    stop.add_argument("--after-jobs", action="store_true", help="close the queues, wait for running jobs, then stop")
+    stop.add_argument("--head", action="store_true", help="the head node, too, once everything else is down")
+    stop.add_argument("--at", default="", metavar="TIME", help="not now: at `Fri 19:00`, by itself, with nobody here")
+    stop.add_argument("--start", default="", dest="start_at", metavar="TIME", help="with --at: start again then")
+    stop.add_argument("--every", default="", choices=("day", "weekday", "week"), help="with --at: again and again")
+    start = _changing(add("start", "start the whole cluster, its head first", _change))
+    start.add_argument("--groups", default="", metavar="NAME=COUNT,...", help="HyperPod: sizes of the instance groups")
+    gone = _changing(add("unschedule", "delete the schedules that stop and start this cluster", _change))
+    for command in (stop, start, gone):
+        command.set_defaults(pick=_whole)
+
+
 def _job_command(command: argparse.ArgumentParser, name: str) -> None:
     _changing(command).add_argument("jobs", nargs="+", metavar="JOBS", help="job ids: 123, 123_7, 123_[1-9]")
     command.set_defaults(pick=_jobs)
@@ -120,6 +135,12 @@ def _nodes(cluster: Cluster, arguments: argparse.Namespace) -> Targets:
     from actions.targets import node_targets
 
     return node_targets(cluster, arguments.nodes)
+
+
+def _whole(cluster: Cluster, _: argparse.Namespace) -> Targets:
+    from actions.fleet import cluster_target
+
+    return cluster_target(cluster)
 
 
 def _queue(cluster: Cluster, arguments: argparse.Namespace) -> Targets:
@@ -156,12 +177,19 @@ def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
 def _change(arguments: argparse.Namespace, load: Load) -> int:
     from actions.table import action
 
+    chosen = action(_action_id(arguments))
     with _cluster(arguments, load) as cluster:
         return _Session(
             arguments,
             cluster,
-            lambda: action(arguments.action).plan(cluster, arguments.pick(cluster, arguments), _options(arguments)),
+            lambda: chosen.plan(cluster, arguments.pick(cluster, arguments), _options(arguments)),
         ).run()
+
+
+def _action_id(arguments: argparse.Namespace) -> str:
+    """A stop with a time is another action: it makes schedules."""
+    at_a_time = arguments.action == "stop" and (arguments.at or arguments.start_at)
+    return "schedule" if at_a_time else str(arguments.action)
 
 
 def _undo(arguments: argparse.Namespace, load: Load) -> int:

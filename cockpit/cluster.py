@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cockpit import joins, problems
 from cockpit.acknowledged import Acknowledged
 from cockpit.acknowledged_file import AcknowledgedFile
 from cockpit.arming import ReadOnly
+from cockpit.aws_problems import AwsLook, AwsProblems
+from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import ClusterConfig, Rules
-from cockpit.fleet import WITHOUT_MACHINE, FleetJoin, GpuRow
+from cockpit.event_problems import of_events
+from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
 from cockpit.fleet_state import Fleet
 from cockpit.formats.listpids import JobPid
 from cockpit.formats.node_history import NodeOutage
@@ -26,14 +29,20 @@ from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
+from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
-from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem, QueueReading, SlurmSite
+from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem
+from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
+from cockpit.sources.cluster_events import EVENTS, EventReads
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
-from cockpit.store import Store
+from cockpit.sources.storage import STORAGE
+from cockpit.storage_problems import of_storage
+from cockpit.store import SourceState, Store
 from cockpit.text import printable
+from cockpit.view import View as View
 
 if TYPE_CHECKING:
     from cockpit.hosts.pool import NodePool
@@ -41,21 +50,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SITE_INTERVAL_S = 300.0
+EVENTS_INTERVAL_S = 60.0  # clustermgtd's own loop
+AWS_WAIT_S = 20.0  # how long a single read waits for AWS; all the rest is worth telling without it
 ACKNOWLEDGED_EVERY_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What screens show, joined over all sources once per change, on the thread of the source that changed."""
-
-    nodes: tuple[Node, ...] | None = None  # None: never read
-    queue: QueueReading | None = None
-    site: SlurmSite | None = None
-    jobs_of_node: Mapping[str, tuple[Job, ...]] = field(default_factory=dict)
-    gpus: joins.GpuCounts = field(default_factory=joins.GpuCounts)
-    fleet: FleetReading | None = None
-    gpu_rows: tuple[GpuRow, ...] = ()
-    problems: tuple[Problem, ...] = ()
 
 
 class Cluster:
@@ -89,6 +86,8 @@ class Cluster:
         self._fleet_problems = FleetProblems()
         self._settled = problems.Settled()
         self._slurm_problems: tuple[Problem, ...] = ()
+        self._aws_problems: tuple[Problem, ...] = ()
+        self._aws_rules = AwsProblems()
         self._ages = problems.Ages()
         self.acknowledged = Acknowledged(
             AcknowledgedFile(config.name), clock, slow_rules_s=max(300.0, self.rules.gpu_idle_for_s)
@@ -96,14 +95,37 @@ class Cluster:
         self._stopped = threading.Event()
         self._acknowledging = threading.Thread(target=self._keep_acknowledged, name="acknowledged", daemon=True)
         self._view_lock = threading.Lock()
+        self._started = False
+        self.aws = AwsWiring(config, self.slurm, self.store, lambda: self.view.nodes or (), clock)
         self.watches_gpus = watch_gpus
         self._pool: NodePool | None = None
         self._pool_lock = threading.Lock()
         self._on_demand = OnDemand(self.slurm, self._open_nodes)
         self._pollers = self._slurm_pollers()
+        self._gpus: Poller[FleetReading] | None = None
+        self._gpus_wanted = threading.Event()
+        self._gpus_lock = threading.Lock()
         if watch_gpus:
-            self._pollers += (self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2),)
+            self._gpus = self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2)
+            self._pollers += (self._gpus,)
+        self._begin_aws()
         self.store.listen(self._join)
+
+    def _begin_aws(self) -> None:
+        """Poll what is asked only of some clusters; of some it is known only when the head was surveyed."""
+        if self.aws.wanted:
+            self._begin(AWS, self.aws.read, self.config.refresh.aws)
+        if self.aws.file_systems:
+            self._begin(STORAGE, self.aws.read_storage, self.config.refresh.storage)
+        if files := self.kind.event_files if self.kind else ():
+            self._begin(EVENTS, EventReads(self.head, files).read, EVENTS_INTERVAL_S)
+
+    def _begin(self, key: SourceKey[T], read: Callable[[], T], interval_s: float) -> None:
+        if not any(poller.key is key for poller in self._pollers):
+            poller = self._poller(key, read, interval_s)
+            self._pollers += (poller,)
+            if self._started:
+                poller.start()
 
     def _slurm_pollers(self) -> tuple[Poller[Any], ...]:
         reads, every_s = SlurmReads(self.slurm), self.config.refresh.slurm
@@ -135,7 +157,10 @@ class Cluster:
         return Poller(key, read, self._take, interval_s=interval_s, pace=self.pace, clock=self.clock)
 
     def _take(self, name: str, beat: Beat) -> None:
-        if self.store.put(name, beat):
+        back = self.store.put(name, beat)
+        if name == NODES.name:
+            self._start_gpus()
+        if back:
             self._wake_failing()
 
     def _wake_failing(self) -> None:
@@ -153,9 +178,16 @@ class Cluster:
             if name == QUEUE.name:
                 queue = self.store.state(QUEUE).data
                 view = replace(view, queue=queue, jobs_of_node=joins.jobs_by_node(queue))
+            if name in (EVENTS.name, STORAGE.name):
+                events, storage = self.store.state(EVENTS).data, self.store.state(STORAGE).data
+                view = replace(view, events=events, storage=storage)
+            if name in (AWS.name, NODES.name, SITE.name):
+                self._begin_aws()
+                view = self._with_aws(view)
             if name != GPUS.name:
                 self._slurm_problems = problems.of_slurm(self.store, self._head_ahead_s())
-            fleet = self.store.state(GPUS).data
+            # Before the nodes are known nobody was asked: that is not the same as no GPUs.
+            fleet = self.store.state(GPUS).data if view.nodes is not None else None
             rows = self._fleet_join.rows(fleet, view.nodes or (), view.jobs_of_node)
             view = replace(view, fleet=fleet, gpu_rows=rows)
             self.view = replace(view, problems=self._problems(view))
@@ -163,7 +195,8 @@ class Cluster:
             self.acknowledged.observe(found, whole=self.trusts(NODES) and self.trusts(QUEUE) and self.trusts(GPUS))
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
-        steady, found = self.clock.steady(), list(self._slurm_problems)
+        steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
+        found += [*of_events(view.events, self.head_now()), *of_storage(view.storage)]
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
             fleet = Fleet(
@@ -186,6 +219,22 @@ class Cluster:
             return view
         nodes = reading.nodes + joins.hidden_nodes(reading, self.store.state(SITE).data)
         return replace(view, nodes=nodes, gpus=joins.gpu_counts(nodes))
+
+    def _with_aws(self, view: View) -> View:
+        reading = self.store.state(AWS).data
+        if reading is None:
+            return view
+        self.aws.note_mounts(_mount_sources(view))
+        joined = join(view.nodes or (), reading)
+        live = self.trusts(NODES) and self.trusts(AWS)
+        self._aws_problems = (
+            self._aws_rules.of(AwsLook(reading, joined, view.nodes if live else None, self.clock.now()))
+            if self.trusts(AWS)
+            else ()
+        )
+        return replace(
+            view, aws=reading, joined=joined if joined != view.joined else view.joined, prices=self.aws.prices
+        )
 
     @property
     def read_only(self) -> bool:
@@ -242,11 +291,21 @@ class Cluster:
 
     def start(self, *, gpus: bool = True) -> None:
         """Begin to poll every source on its own daemon thread; without `gpus` no node is dialled yet."""
+        self._started = True
         for poller in self._pollers:
-            if gpus or poller.key is not GPUS:
+            if poller is not self._gpus:
                 poller.start()
+        if gpus:
+            self._gpus_wanted.set()
+            self._start_gpus()
         if self._acknowledging.ident is None:
             self._acknowledging.start()
+
+    def _start_gpus(self) -> None:
+        """Begin to dial nodes once it is known which there are."""
+        with self._gpus_lock:
+            if self._gpus is not None and self._gpus_wanted.is_set() and self.view.nodes is not None:
+                self._gpus.start()
 
     def _keep_acknowledged(self) -> None:
         """On a thread of its own: where the home directory hangs, nothing else waits for it."""
@@ -272,13 +331,15 @@ class Cluster:
             poller.poke()
 
     def read_once(self) -> None:
-        """Poll every source once, all at the same time, and return when all have answered or failed."""
+        """Poll every source once, all at the same time, and return when all have answered or failed.
+
+        AWS is not waited for longer than AWS_WAIT_S.
+        """
         self.acknowledged.sync()
-        threads = [threading.Thread(target=poller.poll_once, daemon=True) for poller in self._pollers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        asked = self._pollers
+        _join_all(_poll_all(asked), asked)
+        late = tuple(poller for poller in self._pollers if poller not in asked)  # the survey has found a region
+        _join_all(_poll_all(late), late)
 
     def wait_for_gpus(self, deadline_s: float) -> None:
         """Collect until every watched node has told something or failed, or the time is up."""
@@ -291,6 +352,18 @@ class Cluster:
             if told >= min(len(list(self._gpu_targets())), self.config.nodes.max):
                 return
             time.sleep(0.2)
+
+    def sources(self) -> tuple[SourceState[Any], ...]:
+        """Every source for the eye: the GPUs are as old as the newest word of any node, however often we ask."""
+        return tuple(self._as_heard(state) if state.name == GPUS.name else state for state in self.store.states())
+
+    def _as_heard(self, state: SourceState[Any]) -> SourceState[Any]:
+        fleet = self.view.fleet
+        if fleet is None or not fleet.nodes:
+            return state if self.view.nodes is not None else replace(state, good=None)
+        at = newest_at(fleet)
+        live_s = max(LIVE_S, 2 * self.config.refresh.gpus + SLACK_S)
+        return replace(state, good=None) if at is None else replace(state, good_at=at, interval_s=live_s / 2)
 
     def trusts(self, source: SourceKey[Any]) -> bool:
         """True while the data of a source are live."""
@@ -332,3 +405,20 @@ class Cluster:
 def _has_looked(watch: NodeWatch) -> bool:
     """Whether the probe has come as far as the driver, which takes seconds on a node just booted."""
     return watch.reading is not None and watch.reading.driver.state is not DriverState.STARTING
+
+
+def _mount_sources(view: View) -> Iterable[str]:
+    readings = (watch.reading for watch in view.fleet.nodes.values()) if view.fleet else ()
+    return (mount.source for reading in readings if reading for mount in reading.mounts)
+
+
+def _poll_all(pollers: Iterable[Poller[Any]]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=poller.poll_once, daemon=True) for poller in pollers]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def _join_all(threads: Iterable[threading.Thread], pollers: Iterable[Poller[Any]]) -> None:
+    for thread, poller in zip(threads, pollers, strict=True):
+        thread.join(AWS_WAIT_S if poller.key is AWS else None)

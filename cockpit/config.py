@@ -67,6 +67,7 @@ class ClusterConfig:
     endpoint_url: str | None = None
     stack: str | None = None
     instances: Mapping[str, str] = field(default_factory=dict)
+    schedule_role: str | None = None  # ARN of the role that EventBridge Scheduler takes for `stop --at`
     production: bool = False
     read_only: bool = False
     refresh: Refresh = Refresh()

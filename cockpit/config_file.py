@@ -27,6 +27,7 @@ from cockpit.config import (
 Reader = Callable[["_Place", yaml.Node], Any]
 _NULL = "tag:yaml.org,2002:null"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -194,6 +195,13 @@ def _web_address(place: _Place, node: yaml.Node) -> str:
     return url
 
 
+def _role(place: _Place, node: yaml.Node) -> str:
+    arn = _scalar(place, node)
+    if not _ROLE.fullmatch(arn):
+        raise place.error(node, f"must be the ARN of an IAM role, arn:aws:iam::123456789012:role/NAME, not {arn!r}")
+    return arn
+
+
 def _words(place: _Place, node: yaml.Node) -> dict[str, str]:
     return {key: _scalar(place.below(key), value) for key, (_, value) in _pairs(place, node).items()}
 
@@ -233,6 +241,7 @@ _CLUSTER: dict[str, Reader] = {
     "endpoint_url": _web_address,
     "stack": _scalar,
     "instances": _words,
+    "schedule_role": _role,
     "production": _flag,
     "read_only": _flag,
     "refresh": _section(

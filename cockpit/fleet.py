@@ -94,6 +94,11 @@ def watch_freshness(watch: NodeWatch | None, steady: float) -> Freshness:
     return _by_age(steady - watch.seen_at, watch)
 
 
+def newest_at(fleet: FleetReading) -> float | None:
+    """When any node was last heard (steady clock); None when none ever was."""
+    return max((watch.seen_at for watch in fleet.nodes.values() if watch.seen_at is not None), default=None)
+
+
 def _by_age(age_s: float, watch: NodeWatch) -> Freshness:
     interval_s = (watch.reading.interval_s if watch.reading else None) or 0.0
     # One reading may come late; what the node says of its interval is not trusted beyond what can be set.

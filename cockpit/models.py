@@ -45,6 +45,8 @@ class FaultKind(str, Enum):
     DENIED = "denied"  # the program answered that this login has no right
     MISSING = "missing"  # a program or object is not there
     GARBLED = "garbled"  # an answer that cannot be read
+    THROTTLED = "throttled"  # asked too often
+    CONFLICT = "conflict"  # somebody else changed it since it was shown
     FAILED = "failed"  # the program ran and failed for another reason
 
 

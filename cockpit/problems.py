@@ -14,6 +14,7 @@ from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
 _GRAVE = (FaultKind.CONTROLLER_DOWN, FaultKind.CONTROLLER_HUNG, FaultKind.HOST_KEY, FaultKind.AUTH)
+_ADVISORY = ("aws", "events", "storage")  # without it everything else still works
 _TREMBLES_S = 5.0
 _RANK = {health: rank for rank, health in enumerate(Health)}
 
@@ -109,6 +110,7 @@ def _source_problem(states: list[SourceState[object]], steady: float) -> Problem
         raise ValueError("a source without an error is no problem")
     bad = (Freshness.LOST, Freshness.NEVER)
     grave = error.kind in _GRAVE or any(state.freshness(steady) in bad for state in states)
+    grave = grave and any(state.name not in _ADVISORY for state in states)
     names = ", ".join(state.name for state in states)
     return Problem(
         key=f"source:{names}",
@@ -183,10 +185,11 @@ def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:
                     alike[told.code].append((told, job))
     for code, jobs in alike.items():
         told, labels = jobs[0][0], [job.label for _, job in jobs]
+        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
         yield Problem(
             key=f"job:{code}",
             health=Health.WARN,
-            subject=", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else ""),
+            subject=f"{'jobs' if len(labels) > 1 else 'job'} {', '.join(labels[:3])}{more}",
             title=f"waits for ever: {told.title} ({code})",
             next_step=told.next_step,
             evidence=", ".join(labels[:50]),

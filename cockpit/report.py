@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
 from cockpit import joins
 from cockpit.acknowledged_file import Kept
+from cockpit.aws_models import AwsReading, Instance
 from cockpit.cluster import Cluster, View
 from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness, watch_freshness
 from cockpit.gpu_models import NOT_READ, GpuProcess, Missing, known
@@ -38,7 +40,7 @@ def envelope(cluster: Cluster) -> dict[str, Any]:
         "cluster": cluster.config.name,
         "kind": cluster.kind.id if cluster.kind else None,
         "taken_at": iso(cluster.clock.now()),
-        "sources": {state.name: _source(state, cluster.clock.steady()) for state in cluster.store.states()},
+        "sources": {state.name: _source(state, cluster.clock.steady()) for state in cluster.sources()},
     }
 
 
@@ -61,7 +63,52 @@ def status(cluster: Cluster) -> dict[str, Any]:
         else {"total": len(view.nodes), "by_state": joins.nodes_by_word(view.nodes)},
         "gpus": asdict(view.gpus),
         "jobs": None if view.queue is None else _job_counts(view),
+        "fleet": fleet_record(view.aws),
         "problems": [problem_record(problem) for problem in cluster.problems()],
+    }
+
+
+def fleet_record(aws: AwsReading | None) -> dict[str, Any] | None:
+    """What AWS tells of the cluster as a whole; null while AWS was not read."""
+    if aws is None:
+        return None
+    fleet, stack, instances = aws.fleet.data, aws.stack.data, aws.instances.data
+    return {
+        "status": fleet.status if fleet else None,
+        "since": iso(fleet.updated_at) if fleet else None,
+        "stack": stack.word if stack else None,
+        "version": (stack.version or None) if stack else None,
+        "region": aws.region or None,
+        "account": (aws.caller.data.account or None) if aws.caller.data else None,
+        "instances_by_state": None if instances is None else dict(Counter(i.state for i in instances)),
+        "not_read": {name: fault.line() for name, fault in aws.gaps().items()},
+    }
+
+
+def instance_record(instance: Instance | None) -> dict[str, Any] | None:
+    """One instance as JSON; null where no instance is known."""
+    if instance is None:
+        return None
+    checks = instance.checks
+    return {
+        "id": instance.id,
+        "type": instance.type or None,
+        "state": instance.state or None,
+        "market": instance.market.value if instance.market else None,
+        "zone": instance.zone or None,
+        "placement_group": instance.placement_group or None,
+        "private_ip": instance.private_ip or None,
+        "launched_at": iso(instance.launched_at),
+        "launch_template": instance.template or None,
+        "capacity_reservation": instance.reservation or None,
+        "efa_interfaces": instance.efa,
+        "checks": None
+        if checks is None
+        else {"system": checks.system, "instance": checks.instance, "storage": checks.storage or None},
+        "events": [
+            {"code": event.code, "text": event.text, "not_before": iso(event.not_before)}
+            for event in (checks.events if checks else ())
+        ],
     }
 
 
@@ -109,7 +156,13 @@ def nodes(cluster: Cluster) -> dict[str, Any]:
     """Every node with all that is known of it; null when they could not be read."""
     view = cluster.view
     found = (
-        None if view.nodes is None else [node_record(node, view.jobs_of_node.get(node.name, ())) for node in view.nodes]
+        None
+        if view.nodes is None
+        else [
+            node_record(node, view.jobs_of_node.get(node.name, ()))
+            | {"instance": instance_record(view.instance_of_node.get(node.name))}
+            for node in view.nodes
+        ]
     )
     return envelope(cluster) | {"nodes": found}
 

@@ -15,6 +15,7 @@ from cockpit.models import Freshness, Health, Problem
 from cockpit.store import SourceState
 from cockpit.words import clock_time, plural, span
 from screens.content import styled
+from screens.grid_paint import fit
 from screens.key_table import KEYS, Key
 from screens.keymap import DEFAULT, Keymap
 from screens.lines import Piece
@@ -59,6 +60,7 @@ class ClockLine(Line):
         self._clock = clock
 
     def on_mount(self) -> None:
+        self.tick()
         self.set_interval(1, self.tick)
 
     def tick(self) -> None:
@@ -125,20 +127,34 @@ def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object
     return pieces
 
 
-def trouble_pieces(problems: Sequence[Problem], now: float, app: object) -> list[Piece]:
-    """The worst problem in one line, and how many more there are; nothing at all when all is well."""
+def trouble_pieces(problems: Sequence[Problem], now: float, app: object, width: int) -> list[Piece]:
+    """The worst problem in one line, and how many more there are; nothing at all when all is well.
+
+    On a narrow screen what to do gives way first, then the end of the title; how many there are is always seen.
+    """
     if not problems:
         return []
     worst = problems[0]
     age = f" · {span(now - worst.since)}" if worst.since else ""
     more = f"  +{len(problems) - 1} more" if len(problems) > 1 else ""
-    sign = signs(app).states[worst.health]
-    return [
-        (f" {sign} {worst.subject}", STATE_TOKENS[worst.health]),
-        f": {worst.title}{age}",
-        (f"{more}  1 shows all", "dim"),
-        (f"  → {worst.next_step}" if worst.next_step else "", "dim"),
-    ]
+    seen, cut = signs(app), signs(app).cut
+    subject = _short(f" {seen.states[worst.health]} {worst.subject}", width // 2, cut)
+    room = width - cell_len(subject) - cell_len(more)
+    told = _short(f": {worst.title}", max(0, room - len(age)), cut) + age
+    left = room - cell_len(told)
+    if left >= len(_SHOWS_ALL):
+        more, left = more + _SHOWS_ALL, left - len(_SHOWS_ALL)
+    step = _short(f"  → {worst.next_step}", left, cut) if worst.next_step and left > _STEP_LEAST else ""
+    return [(subject, STATE_TOKENS[worst.health]), told, (more, "dim"), (step, "dim")]
+
+
+_SHOWS_ALL = "  1 shows all"
+_STEP_LEAST = 20  # cells; less of a next step says nothing
+
+
+def _short(text: str, width: int, cut: str) -> str:
+    """The text, cut where it has no room."""
+    return text if cell_len(text) <= width else fit(text, width, cut)
 
 
 def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT) -> list[Piece]:

@@ -25,6 +25,7 @@ from screens.output_view import OutputView
 from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.panes import pane_specs
+from screens.subjects import title
 from screens.text_messages import FollowLink
 from screens.text_view import TextView
 from screens.trail import Place, Trail
@@ -156,14 +157,14 @@ class CockpitScreen(Changes, Verbs):
             self.front.show_age(self.cluster)
 
     def _say_lines(self) -> None:
-        store, steady, problems = self.cluster.store, self.clock.steady(), self.cluster.problems()
+        steady, problems = self.clock.steady(), self.cluster.problems()
         width = self.size.width
         self.query_one("#header", chrome.Line).say(
             chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, self.run_pieces())
         )
-        self.query_one("#sources", chrome.Line).say(chrome.source_pieces(store.states(), steady, self.app))
+        self.query_one("#sources", chrome.Line).say(chrome.source_pieces(self.cluster.sources(), steady, self.app))
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
-        trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app))
+        trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app, width))
         trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
         scopes = self.scopes()[-1:] if self.output_view() else self.scopes()  # its own keys say most
         self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *scopes, keymap=self.keymap))
@@ -205,7 +206,7 @@ class CockpitScreen(Changes, Verbs):
 
     async def go(self, subject: Subject, view: str = "detail") -> None:
         """Open the details of something."""
-        self.trail.go(Place(view, subject))
+        self.trail.go(Place(view, subject, title(subject, self.cluster.problems())))
         self._arrive()
 
     async def go_to_output(self, subject: Subject, job: Job) -> None:

@@ -38,6 +38,7 @@ class DetailView(TextView):
         self._record: Sequence[Line] = ()
         self._record_at: float | None = None
         self._opened = False  # something else is shown than the last time
+        self._reading: set[Subject] = set()
 
     def open(self, subject: Subject, way: str, *, explain: bool = False) -> None:
         """Show everything known about something, or explain it; `way` is how one came here, for the title."""
@@ -54,7 +55,9 @@ class DetailView(TextView):
             return
         if not self._record:
             self._record = [[("  reading …", "dim")]]
-        threading.Thread(target=self._read, args=(self._subject,), daemon=True).start()
+        if self._subject not in self._reading:  # a key held down while the head hangs piles up no threads
+            self._reading.add(self._subject)
+            threading.Thread(target=self._read, args=(self._subject,), name="record", daemon=True).start()
 
     def show_view(self) -> None:
         """Draw the subject as it is known now."""
@@ -84,6 +87,7 @@ class DetailView(TextView):
 
     def on_record_read(self, event: RecordRead) -> None:
         """Add the record, unless something else was opened meanwhile."""
-        if event.subject == self._subject:
+        self._reading.discard(event.subject)
+        if event.subject == self._subject and not self._explains:
             self._record, self._record_at = event.lines, self._cluster.clock.steady()
             self.show_view()

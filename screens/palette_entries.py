@@ -31,6 +31,8 @@ def other_entries(context: Context) -> Iterator[Entry]:
     """What has no key of its own."""
     entry = Entry(Command("screenshot"), "screenshot", "Write the screen to an SVG and a text file.")
     yield replace(entry, disabled=context.disabled.get("screenshot", ""))
+    alone = "" if len(context.clusters) > 1 else "the config names one cluster only"
+    yield Entry(Command("clusters"), "clusters", "All clusters, one line each.", disabled=alone)
 
 
 PROVIDERS: tuple[Provider, ...] = (subject_entries.subject_entries, change_entries, key_entries, other_entries)

@@ -8,6 +8,8 @@ from typing import Any
 from cockpit.cluster import Cluster
 from cockpit.models import Freshness
 from cockpit.sources.base import SourceKey
+from cockpit.sources.gpus import GPUS
+from cockpit.sources.slurm import NODES
 from cockpit.words import span
 from screens.grid import Grid
 from screens.lines import Subject
@@ -84,7 +86,8 @@ def stale_words(cluster: Cluster, source: SourceKey[Any]) -> str | None:
 
 def waiting_words(cluster: Cluster, source: SourceKey[Any]) -> str:
     """Why there is nothing to see yet: still reading, or the fault with its next step and the next try."""
-    state = cluster.store.state(source)
+    # No GPU is looked for before the nodes are known: what keeps those away is the answer.
+    state = cluster.store.state(NODES if source is GPUS and cluster.view.nodes is None else source)
     if state.error is None:
         return f"reading from {cluster.config.head} …"
     words = [f"{state.error.what}: {state.error.why}", state.error.next_step]

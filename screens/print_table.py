@@ -67,7 +67,7 @@ def _status(cluster: Cluster) -> list[str]:
     if view.queue is not None:
         by_state = view.queue.by_state
         found.append(f"jobs    {count(by_state.get('R', 0))} running, {count(by_state.get('PD', 0))} pending")
-    ages = [f"{s.name} {s.freshness(steady).value} {span(s.age_s(steady))}" for s in cluster.store.states()]
+    ages = [f"{s.name} {s.freshness(steady).value} {span(s.age_s(steady))}" for s in cluster.sources()]
     found.append(f"sources {', '.join(ages)}")
     now = cluster.clock.now()
     return found + [printable(_problem(problem, now)) for problem in cluster.problems()]

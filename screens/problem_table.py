@@ -86,6 +86,7 @@ def problem_spec(cluster: Cluster) -> PaneSpec:
         record=report.problem_record,
         copied=lambda keys: _copied(cluster.problems(), keys),
         empty=lambda view: text_of(calm_pieces(cluster)),
+        nodes=lambda problem: [key for kind, key in problem.about if kind == "node"],
     )
 
 
@@ -103,7 +104,7 @@ def _copied(problems: Sequence[Problem], keys: Sequence[str]) -> str:
 
 def calm_pieces(cluster: Cluster) -> Line:
     """What it means that there is no problem: all is well only where every source was read just now."""
-    steady, states = cluster.clock.steady(), cluster.store.states()
+    steady, states = cluster.clock.steady(), cluster.sources()
     if all(state.good is None and state.error is None for state in states):
         return [(f"nothing is known yet: reading from {cluster.config.head} …", "dim")]
     told = {kind: [s.name for s in states if s.freshness(steady) is kind] for kind in _DOUBTS}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from screens.lines import Subject
+from screens.subjects import title
 
 MOST = 50  # places kept; nobody walks back further
 
@@ -15,14 +16,14 @@ class Place:
 
     view: str
     subject: Subject | None = None
+    name: str = field(default="", compare=False)  # what to call the subject, where its key says little
 
     @property
     def words(self) -> str:
         """What to call it."""
         if self.subject is None:
             return self.view.removeprefix("pane-")
-        name = self.subject.key.partition(":")[2] if self.subject.kind == "problem" else self.subject.key.rstrip("_")
-        told = f"{self.subject.kind} {name}" if self.subject.key else f"{self.subject.kind}s"
+        told = self.name or title(self.subject)
         return told if self.view == "detail" else f"{told} {self.view}"
 
 

@@ -25,6 +25,8 @@ from screens.keys import press
 from screens.lines import Line, Subject
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
+from screens.panes import pane_specs
+from screens.problem_table import problem_spec
 from screens.subjects import NOTHING, job_behind, output_reason, problems_of, title
 from screens.text_messages import CopyText, PagerWanted
 from screens.text_view import TextView
@@ -105,6 +107,8 @@ class Verbs(Screen[None]):
             self.pane.set_filter(field_filter("user", argument))
         elif name == "cluster":
             self.host.show_cluster(argument)
+        elif name == "clusters":
+            self.host.show_lineup()
         elif name == "theme":
             self.host.show_theme(argument)
         elif name in CHANGES:
@@ -144,7 +148,10 @@ class Verbs(Screen[None]):
 
         text = self.text_view()
         if text is not None:
-            await self.app.push_screen(CopyMenuScreen("this text", text_offers(text.text, text.current_line)))
+            spec, rows = self._behind()
+            offers = [*text_offers(text.text, text.current_line), *(row_offers(spec, rows) if spec and rows else ())]
+            about = title(here, self.cluster.problems()) if rows and (here := self.subject()) else "this text"
+            await self.app.push_screen(CopyMenuScreen(about, offers))
             return
         wanted, spec = set(self.pane.target_keys), self.pane.spec
         rows = [row for row in self.pane.visible_rows if spec.key(row) in wanted]
@@ -154,6 +161,15 @@ class Verbs(Screen[None]):
         from screens.subject_entries import targets_title
 
         await self.app.push_screen(CopyMenuScreen(targets_title(self.context()), row_offers(spec, rows)))
+
+    def _behind(self) -> tuple[PaneSpec | None, Sequence[Any]]:
+        """The line of a table that the details in front are about: there too one copies its name, or its nodes."""
+        subject = self.subject()
+        specs = (*pane_specs(self.cluster), problem_spec(self.cluster))
+        spec = next((spec for spec in specs if subject is not None and spec.kind == subject.kind), None)
+        if spec is None or subject is None:
+            return None, ()
+        return spec, [row for row in spec.rows(self.cluster.view) or () if spec.key(row) == subject.key]
 
     async def action_help(self) -> None:
         """What every key does here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,18 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.rig import Rig
+
+
+# No test may reach the AWS account of whoever runs it, nor wait for a metadata service.
+for _name in [name for name in os.environ if name.startswith("AWS_")]:
+    del os.environ[_name]
+os.environ.update(
+    {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": "/nowhere/config",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere/credentials",
+    }
+)
 
 
 @pytest.fixture(scope="session")

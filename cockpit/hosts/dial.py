@@ -14,7 +14,7 @@ from paramiko.ssh_exception import ChannelException, SSHException
 from cockpit.hosts.calls import Call
 from cockpit.hosts.host_keys import HostKeyCheck
 from cockpit.hosts.keys import Login
-from cockpit.hosts.ssh_faults import handshake_error, no_session_fault, session_fault, what_of
+from cockpit.hosts.ssh_faults import DIALS_AGAIN, handshake_error, no_session_fault, session_fault, what_of
 from cockpit.hosts.ssh_target import SshTarget
 from cockpit.hosts.transport import Transport
 from cockpit.hosts.wire import Wire, spawn
@@ -92,7 +92,7 @@ class Connection:
         """The fault of a call that was in flight when the connection ended."""
         words = self.wire.lost_why or printable(self.transport.parting_words)
         why = f"the connection was lost ({words or 'closed by the other side'})"
-        return FaultError(Fault(FaultKind.UNREACHABLE, what_of(self.target), why))
+        return FaultError(Fault(FaultKind.UNREACHABLE, what_of(self.target), why, DIALS_AGAIN))
 
     def enter(self) -> None:
         with self._lock:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from cockpit.hosts.calls import Call
@@ -19,6 +18,10 @@ from cockpit.models import Fault, FaultError, FaultKind
 
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
+_STUCK_STEP = {
+    FaultKind.TIMEOUT: "it answers but lets nobody in: most likely overloaded or hung; look at its console",
+    FaultKind.UNREACHABLE: "look whether it is up, and whether network and security groups let you reach it",
+}
 
 
 class Dialer:
@@ -66,7 +69,7 @@ class Dialer:
                 self._expire(now)
                 if self._progress is None:
                     if self._fault is not None and now < self._retry_at:
-                        raise FaultError(_with_next_try(self._fault, self._retry_at - now))
+                        raise FaultError(self._fault)  # word for word: who fails alike is one problem
                     self._start(now)
                 if now >= until:
                     raise self._not_yet(deadline_s)
@@ -100,7 +103,7 @@ class Dialer:
     def _stuck(self, progress: Progress, seconds: float) -> Fault:
         kind = FaultKind.TIMEOUT if progress.reached else FaultKind.UNREACHABLE
         why = f"no connection within {seconds:g} s; still {progress.stage}"
-        return Fault(kind, f"SSH to {self._name}", why)
+        return Fault(kind, f"SSH to {self._name}", why, _STUCK_STEP[kind])
 
     def _not_yet(self, deadline_s: float) -> FaultError:
         assert self._progress is not None
@@ -203,8 +206,3 @@ class Dialer:
         if current is not None:
             current.kill("closed by the cockpit")
         self._route.close()
-
-
-def _with_next_try(fault: Fault, in_s: float) -> Fault:
-    # Not at the end of next_step, which may be a command to copy.
-    return replace(fault, why=f"{fault.why} (next try in {max(1, round(in_s))} s)")

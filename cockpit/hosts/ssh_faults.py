@@ -27,6 +27,8 @@ _ERRNO_WORDS = {
     errno.ECONNRESET: ("the connection was reset", "look at sshd's log on that machine"),
 }
 
+DIALS_AGAIN = "the cockpit dials again by itself; when it stays away, look at that machine and the network to it"
+
 
 def what_of(target: SshTarget) -> str:
     """How faults name a connection."""
@@ -105,7 +107,7 @@ def session_fault(what: str, error: Exception) -> FaultError:
         why = "sshd allows no sessions on this connection"
         return FaultError(Fault(FaultKind.DENIED, what, why, "look at MaxSessions in its sshd_config"))
     if isinstance(error, (EOFError, OSError, AuthenticationException, SSHException)):
-        return FaultError(Fault(FaultKind.UNREACHABLE, what, f"the connection was lost ({reason(error)})"))
+        return FaultError(Fault(FaultKind.UNREACHABLE, what, f"the connection was lost ({reason(error)})", DIALS_AGAIN))
     return FaultError(Fault(FaultKind.FAILED, what, reason(error)))
 
 

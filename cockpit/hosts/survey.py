@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,11 @@ from cockpit.text import printable
 
 SURVEY_DEADLINE_S = 10.0
 _SLURM_DIRS = "/opt/slurm/bin /usr/bin /usr/local/bin /usr/local/slurm/bin /opt/slurm/current/bin"
+_DNA = "/etc/chef/dna.json"  # what ParallelCluster tells its own recipes; normally readable by everybody
+_HYPERPOD = "/opt/ml/config/resource_config.json"
+_REGION = re.compile(r"[a-z]{2,3}(-[a-z]+)+-[0-9]")
+_STACK = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
+_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):[0-9]{12}:cluster/[a-z0-9]+")
 
 # Sent over stdin to `sh`, so that no login shell ever has to quote it. ParallelCluster puts Slurm in
 # /opt/slurm/bin and on the PATH by a profile script only, which a plain SSH command does not run.
@@ -29,7 +35,12 @@ echo "uid=$(id -u 2>/dev/null)"
 echo "hostname=$(uname -n 2>/dev/null)"
 echo "epoch=$(date +%s 2>/dev/null)"
 [ -e /etc/parallelcluster ] && echo parallelcluster=yes
-[ -e /opt/ml/config/resource_config.json ] && echo hyperpod=yes
+[ -e {_HYPERPOD} ] && echo hyperpod=yes
+for key in region stack_name; do
+  v=$(grep -o '"'$key'" *: *"[^"]*"' {_DNA} 2>/dev/null | head -n 1 | cut -d'"' -f4)
+  echo "$key=$v"
+done
+echo "arn=$(grep -o 'arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]*:cluster/[a-z0-9]*' {_HYPERPOD} 2>/dev/null | head -n 1)"
 echo end=yes
 """
 
@@ -45,6 +56,9 @@ class HeadFacts:
     clock_ahead_s: float | None = None  # the head's clock minus ours, to about a second
     parallelcluster: bool = False
     hyperpod: bool = False
+    region: str = ""  # the AWS region the cluster says it is in
+    stack: str = ""  # ParallelCluster's stack
+    hyperpod_arn: str = ""  # of the SageMaker cluster
 
 
 def survey_head(host: Host, clock: Clock = SYSTEM_CLOCK) -> HeadFacts:
@@ -68,6 +82,7 @@ def survey_head(host: Host, clock: Clock = SYSTEM_CLOCK) -> HeadFacts:
 def _facts(found: Mapping[str, str], now: float) -> HeadFacts:
     squeue = found.get("squeue", "")
     epoch = found.get("epoch", "")
+    arn = _ARN.fullmatch(found.get("arn", ""))
     return HeadFacts(
         slurm_dir=squeue.rsplit("/", 1)[0] if squeue.startswith("/") else None,
         user=printable(found.get("user", "")),
@@ -76,4 +91,12 @@ def _facts(found: Mapping[str, str], now: float) -> HeadFacts:
         clock_ahead_s=int(epoch) - now if epoch.isdigit() else None,
         parallelcluster="parallelcluster" in found,
         hyperpod="hyperpod" in found,
+        region=arn[1] if arn else _only(_REGION, found.get("region", "")),
+        stack=_only(_STACK, found.get("stack_name", "")),
+        hyperpod_arn=arn[0] if arn else "",
     )
+
+
+def _only(pattern: re.Pattern[str], word: str) -> str:
+    """The word when it has the form it should have: these name what is asked of AWS."""
+    return word if pattern.fullmatch(word) else ""

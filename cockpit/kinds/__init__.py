@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cockpit.config import ClusterConfig
 from cockpit.hosts.survey import HeadFacts
 from cockpit.kinds.base import Kind
 from cockpit.kinds.hyperpod import HyperPod
@@ -22,4 +23,13 @@ def find_kind(facts: HeadFacts) -> Kind | None:
     return next((kind for kind in ALL if kind.recognises(facts)), None)
 
 
-__all__ = ["ALL", "Kind", "find_kind", "kind_named"]
+def kind_of_config(config: ClusterConfig) -> Kind | None:
+    """The kind as far as the config tells it: also while the head cannot be asked, as when it is stopped."""
+    if config.kind is not None:
+        return kind_named(config.kind)
+    if config.stack is not None:
+        return kind_named("parallelcluster")
+    return kind_named("slurm") if config.instances else None
+
+
+__all__ = ["ALL", "Kind", "find_kind", "kind_named", "kind_of_config"]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from cockpit.aws_models import AwsScope
+from cockpit.config import ClusterConfig
+from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
+from cockpit.kinds import aws_scope, parallelcluster_power
 from cockpit.kinds.base import StateChange
 
 # <queue>-<st|dy>-<compute resource>-<n>, as ParallelCluster's node package names them.
@@ -19,12 +23,29 @@ class ParallelCluster:
     id = "parallelcluster"
     title = "ParallelCluster"
 
+    event_files = tuple(
+        f"/var/log/parallelcluster/{name}" for name in ("clustermgtd.events", "slurm_resume.events", "slurm_resume.log")
+    )
+
     def recognises(self, facts: HeadFacts) -> bool:
         return facts.parallelcluster
 
     def origin(self, node: str) -> str:
         match = _NODE.fullmatch(node)
         return {"st": "static", "dy": "dynamic"}[match["origin"]] if match else ""
+
+    def place(self, node: str) -> tuple[str, str]:
+        match = _NODE.fullmatch(node)
+        return (match["queue"], match["resource"]) if match else ("", "")
+
+    def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
+        return aws_scope.of_parallelcluster(config, facts)
+
+    def stop_plan(self, look: PowerLook, how: How, *, head: bool) -> PowerPlan:
+        return parallelcluster_power.stop(look, how, head=head)
+
+    def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
+        return parallelcluster_power.start(look)
 
     def fate_of_drained(self, node: str) -> str:
         if self.origin(node) == "dynamic":

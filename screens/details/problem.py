@@ -11,6 +11,8 @@ from cockpit.kinds.notes import kind_note, node_note, remedy_note
 from cockpit.models import Node, Problem
 from cockpit.words import moment, span
 from screens.details.commands import commands, problem_words
+from screens.details.job_place import job_place
+from screens.details.job_where import rank_lines
 from screens.details.parts import (
     LINKS_MAX,
     find_node,
@@ -58,9 +60,18 @@ def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
         *facts([("meaning", told.means or _code_meaning(problem)), ("here", _here(cluster, problem, told.topic))]),
         *facts([("next", _next(cluster, problem))]),
     ]
+    lines += _ranks(cluster, problem)
     shown = commands(told.show, problem_words(cluster, problem))
     lines += [[], section("what shows it"), *shown] if shown else []
     return lines + about_lines(cluster, problem)
+
+
+def _ranks(cluster: Cluster, problem: Problem) -> list[Line]:
+    """Of a problem of one job: which of its ranks is not like the others, where, and its pid."""
+    jobs = {key for kind, key in problem.about if kind == "job"}
+    row = find_row(cluster.view.queue, jobs.pop()) if len(jobs) == 1 else None
+    place = job_place(cluster, row) if row is not None else None
+    return rank_lines(place) if place is not None and place.odd else []
 
 
 def _known(problem: Problem, now: float) -> str:
@@ -77,7 +88,8 @@ def code_of(problem: Problem) -> tuple[str, str]:
         return parts[-2], parts[-1]
     if kind == "sxid" and parts[-1].isdecimal():
         return "sxid", parts[-1]
-    return ("reason", rest) if kind == "job" and rest.partition(":")[0] not in ("idle", "low", "lag") else ("", "")
+    # `job:Dependency` is about a reason of Slurm's; `job:hung:123` and its like are the cockpit's own findings.
+    return ("reason", rest) if kind == "job" and len(parts) == 1 else ("", "")
 
 
 def _code(problem: Problem) -> list[Line]:

@@ -347,3 +347,16 @@ async def test_a_long_text_hangs_under_where_it_began() -> None:
         lines = pilot.lines()
         began = next(i for i, line in enumerate(lines) if "Its reason was written by a program" in line)
         assert lines[began].index("Its") == len(lines[began + 1]) - len(lines[began + 1].lstrip())
+
+
+async def test_in_details_the_names_and_the_nodes_behind_them_can_be_copied_too() -> None:
+    async with cockpit() as pilot:
+        await pilot.read()
+        await pilot.press("colon", *"job 48219", "enter", "Y")
+        assert "job 48219: ways to copy" in pilot.text()
+        await pilot.press("f")
+        assert pilot.app.clipboard == "gpu-st-p5-[2-4]"
+        await pilot.press("1", "enter", "Y", "f")  # the worst problem: the node that is down
+        assert pilot.app.clipboard == "gpu-st-p5-8"
+        await pilot.press("question_mark", "Y")
+        assert "ways to copy" not in pilot.text()

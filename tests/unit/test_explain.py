@@ -13,7 +13,8 @@ from cockpit.formats.kernel_log import KernelEvent, KernelKind
 from cockpit.formats.node_state import parse_state
 from cockpit.kinds import ALL, kind_named
 from cockpit.kinds.notes import kind_note, node_note
-from screens.detail_registry import explain
+from cockpit.models import Health, Problem
+from screens.detail_registry import details, explain
 from screens.lines import Subject
 from tests.unit.details_cluster import (
     lead,
@@ -206,3 +207,15 @@ def test_what_is_gone_is_said_to_be_gone() -> None:
     cluster, _, _ = watched()
     assert "is not among Slurm's nodes" in texts(explain(cluster, Subject("node", "nope")))
     assert "has left the queue" in texts(explain(cluster, Subject("job", "1")))
+
+
+def test_a_finding_of_our_own_about_a_job_is_not_taken_for_a_reason_of_slurms() -> None:
+    """A hung job's problem named `job:hung:48219` as Slurm's own words, and led to a page that knew nothing."""
+    cluster, _, _ = watched(change={NODE: with_gpu(5, util_pct=0.0)})
+    about = (("node", NODE), ("job", "48219"))
+    hung = Problem("job:hung:48219", Health.CRITICAL, "job 48219", "looks hung: 23 of 24", "", about=about)
+    cluster.view = replace(cluster.view, problems=(hung,))
+    for told in (details(cluster, Subject("problem", hung.key)), explain(cluster, Subject("problem", hung.key))):
+        assert "catalogue" not in texts(told)
+        assert not {kind for kind, _ in leads_to(told)} & {"reason"}
+        assert "rank 13" in texts(told)  # the odd one, on the page that the problem leads to

@@ -153,8 +153,7 @@ def test_back_off_fails_at_once_and_retry_now_ends_it(tmp_path: Path) -> None:
                 host.run(["true"], deadline_s=20)
             faults.append(error.value.fault)
         assert len(taken) == 3  # one dial with its retries; the later calls did not try
-        assert {fault.why.split(" (")[0] for fault in faults} == {faults[0].why.split(" (")[0]}
-        assert all("next try in" in fault.why for fault in faults)
+        assert len(set(faults)) == 1  # word for word, so that all sources that fail this way are one problem
         host.retry_now()
         with pytest.raises(FaultError):
             host.run(["true"], deadline_s=20)

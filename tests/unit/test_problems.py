@@ -15,7 +15,7 @@ def test_a_busy_cluster_names_its_troubles_worst_first() -> None:
     found = cluster.problems()
     assert [(problem.health, problem.subject) for problem in found] == [
         (Health.CRITICAL, "gpu-st-p5-8"),
-        (Health.WARN, "48236"),
+        (Health.WARN, "job 48236"),
         (Health.DRAINED, "gpu-st-p5-6"),
     ]
     assert all(problem.next_step for problem in found)

@@ -42,12 +42,12 @@ class Processes:
                 self._errors.append([place[row], told])
         self._dirty = True
         pids = {int(str(process[1])) for process in self._held}
-        if now >= self._refresh_at:
-            self._known = {}
-            self._refresh_at = now + _REFRESH_S
         self._known = {pid: known for pid, known in self._known.items() if pid in pids and known[0] == self._start(pid)}
         if self._question.child is None:
-            self._wanted = sorted(pids - set(self._known))
+            # What was read before stands until the new answer is here: no rank vanishes for a moment.
+            again = now >= self._refresh_at
+            self._refresh_at = now + _REFRESH_S if again else self._refresh_at
+            self._wanted = sorted(pids if again else pids - set(self._known))
             self._question.due = now if self._wanted else _NEVER
 
     def step(self, now: float) -> None:
@@ -64,6 +64,8 @@ class Processes:
         except ValueError:
             told = {}
         for pid in self._wanted:
+            if pid in self._known and str(pid) not in told:
+                continue  # the reader fell over: what it told the last time is still the best there is
             self._known[pid] = (self._start(pid), told.get(str(pid)))
         self._dirty = True
 

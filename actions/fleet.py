@@ -1,0 +1,162 @@
+"""Stop and start a whole cluster: what its kind plans, with the jobs it hits and what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from actions import blast
+from actions.aws_steps import AWS, WAIT
+from actions.draft import Draft
+from actions.errors import ActionError, Refusal
+from actions.fleet_wishes import Started, Stopped
+from actions.spec import NAMED, Context, HurtJob, Options, Plan, Scope, Step, Targets, Wish
+from cockpit.cost import compute_usd_h
+from cockpit.cost_report import LIST_NOTE, cost_of, usd
+from cockpit.fleet_power import How, PowerPlan, PowerStep
+from cockpit.formats.job_states import STARTED
+from cockpit.power_looks import start_plan, stop_plan
+from cockpit.sources.aws import AWS as AWS_SOURCE
+from cockpit.sources.base import SourceKey
+from cockpit.sources.slurm import NODES, QUEUE
+from cockpit.words import plural, span
+
+if TYPE_CHECKING:
+    from cockpit.cluster import Cluster
+
+
+def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
+    """Everything down: now, or once the running jobs have ended."""
+    how = How.AFTER_JOBS if options.after_jobs else How.NOW
+    power = _admitted(stop_plan(cluster, how, head=options.head))
+    return _plan(
+        cluster,
+        "stop",
+        targets,
+        options,
+        power,
+        Stopped(targets.names),
+        jobs=_jobs(cluster, how),
+        effects=(*power.effects, *_saved(cluster)),
+        needs=(AWS_SOURCE, NODES, QUEUE),
+    )
+
+
+def start(cluster: Cluster, targets: Targets, options: Options) -> Plan:
+    """Everything up, the head first when it is off; so nothing of Slurm has to be live."""
+    power = _admitted(start_plan(cluster, _sizes(options.groups)))
+    return _plan(
+        cluster,
+        "start",
+        targets,
+        options,
+        power,
+        Started(targets.names),
+        effects=power.effects,
+        needs=(AWS_SOURCE,),
+    )
+
+
+def _admitted(power: PowerPlan) -> PowerPlan:
+    if power.refusal or not power.steps:
+        raise ActionError(Refusal.REFUSED, power.refusal or power.done)
+    return power
+
+
+def _plan(
+    cluster: Cluster,
+    action_id: str,
+    targets: Targets,
+    options: Options,
+    power: PowerPlan,
+    wish: Wish,
+    *,
+    effects: tuple[str, ...],
+    needs: tuple[SourceKey[Any], ...],
+    jobs: tuple[HurtJob, ...] = (),
+) -> Plan:
+    steps, warnings = _steps(cluster, targets, options, power.steps, action_id)
+    fleet_ordered = any(step.via == AWS and "dynamodb" in step.argv for step in steps)
+    if fleet_ordered:  # the end is watched as a wish, which tells what it sees and has a deadline of its own
+        while steps and steps[-1].via == WAIT and steps[-1].argv[1] in ("fleet", "gone"):
+            steps.pop()
+    return Plan(
+        action_id=action_id,
+        title=power.title,
+        cluster=cluster.config.name,
+        production=cluster.config.production,
+        targets=targets,
+        options=options,
+        steps=tuple(steps),
+        tier=NAMED,
+        count=1,
+        jobs=jobs,
+        effects=effects,
+        irreversible=power.irreversible,
+        warnings=(*warnings, *power.warnings),
+        left_out=power.left_out,
+        wishes=(wish,) if fleet_ordered else (),
+        needs=needs,
+        strict=True,
+    )
+
+
+def _steps(
+    cluster: Cluster, targets: Targets, options: Options, steps: Sequence[PowerStep], action_id: str
+) -> tuple[list[Step], tuple[str, ...]]:
+    """The kind's steps as the runner takes them; those of Slurm as the login that has the right."""
+    if not any(step.via == "head" for step in steps):  # then the head need not answer
+        return [Step(s.title, s.argv, targets.names, s.writes, s.via) for s in steps], ()
+    draft = Draft(cluster, action_id, targets, options)
+    for step in steps:
+        if step.via == "head":
+            draft.admin(step.title, step.argv[1:], targets.names)
+        else:
+            draft.steps.append(Step(step.title, step.argv, targets.names, step.writes, step.via))
+    return draft.steps, tuple(draft.warnings)
+
+
+def _jobs(cluster: Cluster, how: How) -> tuple[HurtJob, ...]:
+    """Running jobs first; waiting ones stay in the queue, which Slurm keeps."""
+    queue = cluster.view.queue
+    jobs = queue.jobs if queue else ()
+    running = [job for job in jobs if job.state in STARTED]
+    waiting = [job for job in jobs if job.state == "PD"]
+    if how is How.NOW:
+        hit = blast.killed(cluster, running)
+    else:
+        hit = blast.touched(cluster, running, "runs to its end", loses=False)
+    return (*hit, *blast.touched(cluster, waiting, "waits until the next start", loses=False))
+
+
+def _saved(cluster: Cluster) -> tuple[str, ...]:
+    report = cost_of(cluster)
+    if report is None:
+        return ()
+    usd_h = compute_usd_h(report)
+    unknown = sum(report.unpriced.values())
+    more = f"; {plural(unknown, 'machine')} without a known price not counted" if unknown else ""
+    if usd_h is None:
+        return (f"what it saves is not known: no price is known{more}",)
+    until = f"{usd(usd_h * report.until_monday_s / 3600)} until Monday 09:00, in {span(report.until_monday_s)}"
+    return (f"saves {usd(usd_h)}/h, {until} ({LIST_NOTE}){more}",)
+
+
+def _sizes(text: str) -> Mapping[str, int]:
+    """`workers=4,gpus=8` as sizes by group; raises ActionError."""
+    sizes: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, count = part.partition("=")
+        if not name or not count.isdigit():
+            raise ActionError(Refusal.USAGE, f"{part!r}: groups are written as NAME=COUNT,NAME=COUNT")
+        sizes[name] = int(count)
+    return sizes
+
+
+def cluster_target(cluster: Cluster) -> Targets:
+    """The cluster itself as a target."""
+    return Targets(Scope.CLUSTER, (cluster.config.name,))
+
+
+def why_not(ctx: Context) -> str | None:
+    return None if ctx.cluster.aws.wanted else "the config names no region: AWS cannot be asked"

@@ -1,0 +1,169 @@
+"""Stops and starts at a time, by EventBridge Scheduler: made, changed, and taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from actions import blast
+from actions.errors import ActionError, Refusal
+from actions.spec import COUNTED, NAMED, Context, Finding, HurtJob, Look, Options, Plan, Step, Targets
+from actions.who import who
+from cockpit.fleet_power import PowerStep
+from cockpit.models import FaultError
+from cockpit.power_looks import schedule_owner
+from cockpit.schedule_times import When, local_zone, read_when
+from cockpit.schedules import Owner, Scheduled, delete_steps, start_steps, still_running, stop_steps
+from cockpit.sources.aws import AWS
+from cockpit.sources.aws_schedules import read_schedules
+from cockpit.words import plural
+
+if TYPE_CHECKING:
+    from cockpit.cluster import Cluster
+
+DEADLINE_S = 30.0
+_NO_ROLE = (
+    "the config has no `schedule_role`: a role that scheduler.amazonaws.com may take and that may change this "
+    "cluster; docs/AWS.md has its policy"
+)
+
+
+def schedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
+    """Schedules for the times in `at` and `start_at`; those that are there already are changed."""
+    owner = _owner(cluster, head=options.head)
+    there = _there(cluster, owner)
+    down, up = _when(cluster, options.at, options.every), _when(cluster, options.start_at, options.every)
+    steps: tuple[PowerStep, ...] = ()
+    if down is not None:
+        steps += stop_steps(owner, down, (one.name for one in there))
+    if up is not None:
+        steps += start_steps(owner, up, (one.name for one in there))
+    if not steps:
+        raise ActionError(Refusal.USAGE, "say when: `--at 'Fri 19:00'`, and `--start 'Mon 07:00'` for the way back")
+    jobs = _jobs(cluster, down)
+    return _plan(
+        cluster,
+        "schedule",
+        targets,
+        options,
+        steps,
+        tier=NAMED,
+        jobs=jobs,
+        warnings=_warnings(down, jobs, options),
+        effects=tuple(step.title for step in steps),
+        wish=Made(targets.names, tuple(step.subjects[0] for step in steps), owner),
+    )
+
+
+def unschedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
+    """Delete every schedule of this cluster."""
+    owner = _owner(cluster, head=False, needs_role=False)
+    there = _there(cluster, owner)
+    if not there:
+        raise ActionError(Refusal.REFUSED, f"there is no schedule of {cluster.config.name}")
+    steps = delete_steps(owner, [one.name for one in there])
+    effects = tuple(f"{one.name}: {one.expression} {one.zone}" for one in there)
+    wish = Made(targets.names, (), owner)
+    return _plan(cluster, "unschedule", targets, options, steps, tier=COUNTED, effects=effects, wish=wish)
+
+
+def _plan(
+    cluster: Cluster,
+    action_id: str,
+    targets: Targets,
+    options: Options,
+    steps: tuple[PowerStep, ...],
+    *,
+    tier: int,
+    effects: tuple[str, ...],
+    wish: Made,
+    jobs: tuple[HurtJob, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> Plan:
+    return Plan(
+        action_id=action_id,
+        title=f"{action_id} {cluster.config.name}",
+        cluster=cluster.config.name,
+        production=cluster.config.production,
+        targets=targets,
+        options=options,
+        steps=tuple(Step(s.title, s.argv, targets.names, s.writes, s.via) for s in steps),
+        tier=tier,
+        count=len(steps),
+        jobs=jobs,
+        effects=effects,
+        warnings=warnings,
+        wishes=(wish,),
+        needs=(AWS,),
+    )
+
+
+def _owner(cluster: Cluster, *, head: bool, needs_role: bool = True) -> Owner:
+    role = cluster.config.schedule_role or ""
+    if needs_role and not role:
+        raise ActionError(Refusal.REFUSED, _NO_ROLE)
+    try:
+        owner = schedule_owner(cluster, role=role, who=who(cluster).user, head=head)
+    except FaultError as error:
+        raise ActionError(Refusal.UNREACHED, error.fault.line()) from error
+    if not owner.scope.fleet_table and not owner.instances and needs_role:
+        raise ActionError(Refusal.REFUSED, "only ParallelCluster and plain EC2 instances can be stopped at a time")
+    if head and not owner.head:
+        raise ActionError(Refusal.REFUSED, "which instance the head is, is not known")
+    return owner
+
+
+def _there(cluster: Cluster, owner: Owner) -> tuple[Scheduled, ...]:
+    try:
+        return read_schedules(cluster.aws.calls(), owner)
+    except FaultError as error:
+        raise ActionError(Refusal.UNREACHED, error.fault.line()) from error
+
+
+def _when(cluster: Cluster, text: str, every: str) -> When | None:
+    if not text:
+        return None
+    try:
+        return read_when(text, datetime.fromtimestamp(cluster.clock.now(), local_zone()), every)
+    except ValueError as error:
+        raise ActionError(Refusal.USAGE, str(error)) from error
+
+
+def _jobs(cluster: Cluster, down: When | None) -> tuple[HurtJob, ...]:
+    queue = cluster.view.queue
+    if down is None or queue is None:
+        return ()
+    still = still_running(queue.jobs, down.first.timestamp())
+    return blast.touched(cluster, still, "may still run then: is killed", loses=False)
+
+
+def _warnings(down: When | None, jobs: tuple[HurtJob, ...], options: Options) -> tuple[str, ...]:
+    told = []
+    if down is not None:
+        told.append("a schedule asks nobody: whatever runs at that time is killed")
+        if jobs:
+            told.append(f"{plural(len(jobs), 'job')} of now may still run then")
+    if options.head:
+        told.append("the head goes 30 min after the fleet, whether that is down by then or not")
+    return tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Of this cluster's schedules these are there; with no names: none is."""
+
+    names: tuple[str, ...]
+    schedules: tuple[str, ...]
+    owner: Owner
+    deadline_s: float = DEADLINE_S
+
+    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
+        there = {one.name: one for one in read_schedules(cluster.aws.calls(), self.owner)}
+        done = set(self.schedules) <= set(there) if self.schedules else not there
+        words = "; ".join(f"{name} {one.expression} {one.zone}" for name, one in there.items()) or "no schedule"
+        return dict.fromkeys(self.names, Finding(Look.DONE if done else Look.WAIT, words))
+
+
+def why_not(ctx: Context) -> str | None:
+    return None if ctx.cluster.aws.wanted else "the config names no region: AWS cannot be asked"

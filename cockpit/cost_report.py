@@ -1,0 +1,101 @@
+"""The cost of one cluster, as a report, as JSON and as lines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from cockpit.catalog.instances import known_instance_types
+from cockpit.catalog.prices import priced_types
+from cockpit.cluster import Cluster
+from cockpit.cost import CostReport, cost, idle_job_ids, machines_of_ec2, machines_of_slurm
+from cockpit.formats.hostlist import fold
+from cockpit.price_models import Price
+from cockpit.report import envelope
+from cockpit.sources.prices import bundled
+from cockpit.text import printable
+from cockpit.words import MISSING, plural, span
+
+LIST_NOTE = "list prices, not what the account pays (savings plans, private discounts)"
+
+
+def cost_of(cluster: Cluster) -> CostReport | None:
+    """What it costs by all that is known now; None while neither EC2 nor Slurm was read."""
+    view = cluster.view
+    nodes, aws = view.nodes or (), view.aws
+    if aws is not None and aws.instances.data is not None:
+        basis, machines = "ec2", machines_of_ec2(aws.instances.data, view.joined, nodes)
+    elif view.nodes is not None:
+        basis, machines = "slurm", machines_of_slurm(nodes, (*known_instance_types(), *priced_types()))
+    else:
+        return None
+    prices = view.prices or bundled(machine.instance for machine in machines)
+    idle_jobs = None if view.fleet is None else idle_job_ids(problem.key for problem in view.problems)
+    return cost(basis, machines, prices, view.jobs_of_node, idle_jobs, cluster.clock.now())
+
+
+def record(cluster: Cluster) -> dict[str, Any]:
+    """The JSON of `cockpit cost`; `cost` is null when nothing could be read."""
+    report = cost_of(cluster)
+    if report is None:
+        return envelope(cluster) | {"cost": None}
+    told = asdict(report)
+    for line in told["lines"]:
+        line["market"] = line["market"].value if line["market"] else None
+    faults = cluster.view.prices.faults if cluster.view.prices else ()
+    told["prices_not_asked"] = [fault.line() for fault in faults]
+    return envelope(cluster) | {"cost": told}
+
+
+def lines(cluster: Cluster) -> list[str]:
+    """The same for a person."""
+    told = [f"! {printable(state.error.line())}" for state in cluster.store.states() if state.error]
+    report = cost_of(cluster)
+    if report is None:
+        return told
+    told.append(f"now     {usd(report.usd_h)}/h{_not_counted(report)}")
+    told.append(
+        f"Monday  {usd(report.until_monday_usd)} until Monday 09:00, in {span(report.until_monday_s)}, at this rate"
+    )
+    if report.since_launch_usd is not None:
+        told.append(f"spent   {usd(report.since_launch_usd)} since these instances were launched, at today's prices")
+    told.append(f"idle    {usd(report.idle_usd_h)}/h, {plural(report.idle_gpus, 'GPU')}" + _unseen(report))
+    for line in report.lines:
+        market = line.market.value if line.market else "as if on demand"
+        each = f" ({usd(line.price.usd_h)} each)" if line.price and line.count > 1 else ""
+        told.append(f"  {line.queue or MISSING:<12} {line.count:>4} × {line.type or 'unknown type':<18} "
+                    f"{usd(line.usd_h):>10}/h{each} {market}")  # fmt: skip
+    for idle in report.idle:
+        whose = " ".join(part for part in (idle.who, f"job {idle.job}" if idle.job else "") if part) or "nobody"
+        gpus = plural(idle.gpus, "GPU") if idle.gpus is not None else "no GPUs"
+        told.append(f"  {idle.why:<12} {gpus:>9} {usd(idle.usd_h):>10}/h {printable(whose)}: {fold(idle.nodes)}")
+    return told + [f"prices  {price_words(price)}" for price in report.prices] + _notes(report)
+
+
+def usd(amount: float | None) -> str:
+    """Money in at most three significant decimals; `–` when it is not known."""
+    if amount is None:
+        return MISSING
+    return f"${amount:,.0f}" if amount >= 1000 else f"${amount:,.2f}"
+
+
+def price_words(price: Price) -> str:
+    """Where a price holds and since when: `bundled list price of us-east-1, 2026-09-24`."""
+    return f"{price.source} of {price.where}, {price.as_of}"
+
+
+def _not_counted(report: CostReport) -> str:
+    parts = [f"{count} × {name}" for name, count in report.unpriced.items()]
+    told = f"; not counted, price unknown: {', '.join(parts)}" if parts else ""
+    return told + (f"; {report.paid_ahead} in capacity blocks, paid in advance" if report.paid_ahead else "")
+
+
+def _unseen(report: CostReport) -> str:
+    return "" if report.sees_idle_jobs else " (jobs that hold GPUs and use none are not watched here)"
+
+
+def _notes(report: CostReport) -> list[str]:
+    told = [f"        {LIST_NOTE}"] if any("list" in price.source for price in report.prices) else []
+    if report.basis == "slurm":
+        told.append("        by what Slurm tells of its nodes: EC2 was not asked, head and login nodes are not in it")
+    return told
