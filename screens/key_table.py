@@ -81,7 +81,7 @@ RESERVED: Mapping[str, str] = MappingProxyType(
 ON = ("node", "job", "queue")
 _FOOTERS: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType(
     {
-        "drain": (("node",), 1), "resume": (("node",), 4), "cancel": (("job",), 1), "requeue": (("job",), 4),
+        "drain": (("node",), 2), "resume": (("node",), 4), "cancel": (("job",), 2), "requeue": (("job",), 4),
         "scale": (("queue",), 8),
     }
 )  # fmt: skip

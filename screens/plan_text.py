@@ -13,8 +13,9 @@ from cockpit.words import plural
 from screens.lines import Line, section
 
 JOBS_FIRST = 6  # jobs that stand at the top; the others come last
-_ORDER = ("jobs", "irreversible", "warnings", "effects", "commands", "left_out", "for_good", "offers")
-_TITLES = {"irreversible": "critical", "warnings": "warning"}
+# What cannot be undone stands in the head already.
+_ORDER = ("jobs", "warnings", "effects", "commands", "left_out", "for_good", "offers")
+_TITLES = {"warnings": "warning"}
 
 
 def head_lines(plan: Plan, note: str = "") -> list[Line]:
@@ -61,7 +62,10 @@ def _jobs(plan: Plan, part: Section) -> tuple[str, tuple[str, ...]]:
     if len(fates) > 1:
         return part.title, part.lines
     fate = printable(fates.pop())
-    return f"{plural(len(plan.jobs), 'job')}, each {fate}", tuple(line.removesuffix(f"  {fate}") for line in part.lines)
+    each = ", each of them" if len(plan.jobs) > 1 else ""
+    return f"{plural(len(plan.jobs), 'job')}{each}: {fate}", tuple(
+        line.removesuffix(f"  {fate}") for line in part.lines
+    )
 
 
 def _named(part: Section, plan: Plan) -> str:
