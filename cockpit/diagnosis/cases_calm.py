@@ -29,7 +29,7 @@ def _progress(evidence: Evidence) -> Iterator[Hypothesis]:
         at = f", step {step}" if step is not None else ""
         if log.grown:
             told.append(f"its output grew while we looked{at}")
-        elif log.progress.stale(log.age_s) is False and log.progress.rhythm_s is not None:
+        elif log.progress.in_rhythm(log.age_s):
             told.append(f"its last line is {span(log.age_s)} old, in rhythm (one in {span(log.progress.rhythm_s)}){at}")
     strong = bool(told)
     moving = _moving(evidence)

@@ -58,10 +58,10 @@ def others_wait(evidence: Evidence, ranks: Sequence[Rank]) -> str:
     own = {rank.rank for rank in ranks}
     waiting = [rank for rank in evidence.of_state(WAITING) if rank.rank not in own]
     rest = len([rank for rank in evidence.ranks if rank.rank not in own])
-    kinds = Counter(rank.doing.words.partition(" in ")[0] for rank in waiting if rank.doing)
+    kinds = Counter(rank.doing.short for rank in waiting if rank.doing)
     if not kinds:
         return ""
-    return f"{len(waiting)} of the other {rest}: {kinds.most_common(1)[0][0]}"
+    return f"{len(waiting)} of the other {rest} wait, most of them: {kinds.most_common(1)[0][0]}"
 
 
 def _verb(ranks: Sequence[Rank], one: str, many: str) -> str:
@@ -300,7 +300,7 @@ def _odd_group(evidence: Evidence, group: Sequence[Rank], waiting: Sequence[Rank
     return Hypothesis(
         _ELSEWHERE.get(doing.kind, "rank-elsewhere"),
         state,
-        f"a rank {doing.words.partition(' in ')[0]} while the others wait",
+        f"a rank {doing.short} while the others wait",
         f"{who(group)} {does}; {plural(len(waiting), 'other rank')} {_verb(waiting, 'waits', 'wait')} for it",
         confidence,
         ELSEWHERE,

@@ -74,6 +74,10 @@ _WORDS = {
 }
 
 
+# What the kernel says beside a stack when it says more than that it waits.
+_TELLING = ("pipe", "driver", "storage", "sleep", "child")
+
+
 @dataclass(frozen=True, slots=True)
 class Doing:
     """`kind` as in _WORDS; `key` is the same for ranks that do the same; `where` names function, file and line."""
@@ -83,6 +87,11 @@ class Doing:
     key: str
     where: str = ""
     stacked: bool = False  # a Python stack says so
+
+    @property
+    def short(self) -> str:
+        """The words without the place."""
+        return _WORDS.get(self.kind, "waits in the kernel")
 
     @property
     def waits_for_others(self) -> bool:
@@ -122,10 +131,9 @@ def _of_stack(thread: ThreadStack, channel: str, process: RankProcess) -> Doing:
     if kind == "python":
         # The program's own names say nothing; then the kernel's word for what it waits for is the better one.
         kind = channel if channel in ("network", "storage", "pipe", "driver", "stopped", "lock", "sleep") else kind
-    elif kind in ("data", "storage") and channel in ("pipe", "driver"):
-        pass  # what it is for says more than how it waits
     where = place(frame)
-    words = f"{_WORDS.get(kind, 'waits in the kernel')} in {where}{_behind(process)}"
+    behind = _behind(process) or (f", {_WORDS[channel]}" if channel in _TELLING and channel != kind else "")
+    words = f"{_WORDS.get(kind, 'waits in the kernel')} in {where}{behind}"
     return Doing(kind, words, f"{kind}:{frame.function}:{short_file(frame)}", where, stacked=True)
 
 

@@ -40,6 +40,12 @@ class Progress:
     phase: str = ""
     phase_text: str = ""
 
+    def in_rhythm(self, age_s: float | None) -> bool:
+        """Whether the next line is not due yet, so that the silence means nothing."""
+        if age_s is None or self.rhythm_s is None:
+            return False
+        return age_s <= max(3 * self.rhythm_s, 1.5 * (self.longest_s or 0.0))
+
     def stale(self, age_s: float | None) -> bool | None:
         """Whether a silence of that length is longer than its own rhythm explains; None when that is not known."""
         if age_s is None or self.rhythm_s is None:

@@ -149,7 +149,8 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     evidence, verdict = diagnosis.evidence, diagnosis.verdict
     job = evidence.job
     head = f"job {job.label} {job.name} · {job.user} · {brief(job.nodes)}" if job.job_id else f"job {job.label}"
-    lines = [head, "", f"{verdict.state.upper()} ({verdict.confidence}): {verdict.sentence}"]
+    said = verdict.sentence.removeprefix("not hung: ")
+    lines = [head, "", f"{verdict.state.upper()} ({verdict.confidence}): {said}"]
     for number, one in enumerate(diagnosis.hypotheses[:4]):
         lines += ["", *(_told(one) if number == 0 else _also(one))]
     lines += _rank_lines(evidence)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cockpit.diagnosis.doing import place, short_file
-from cockpit.diagnosis.evidence import Rank
+from cockpit.diagnosis.evidence import WAITING, WORKING, Rank
 from cockpit.diagnosis.naming import ranks_word
 from cockpit.rank_models import Frame
 
 _DEPTH = 40
+_WELL = (WAITING, WORKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def group_stacks(ranks: Sequence[Rank]) -> tuple[StackGroup, ...]:
     groups = _grouped(living, lines=True)
     if len(groups) > max(4, len(living) // 2):
         groups = _grouped(living, lines=False)
-    ordered = sorted(groups, key=lambda group: (len(group), group[0].rank))
+    ordered = sorted(groups, key=lambda group: (group[0].state in _WELL, len(group), group[0].rank))
     return tuple(_group(group) for group in ordered)
 
 

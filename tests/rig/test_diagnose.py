@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,13 +179,13 @@ def test_nothing_of_the_look_stays_on_a_node(rig: Rig, tmp_path: Path) -> None:
     with job_with(rig, tmp_path, "stops") as job:
         before = programs(rig)
         diagnosis_of(rig, job)
-        rig.wait_for(lambda: programs(rig) <= before, 10, "the look to end")
+        rig.wait_for(lambda: programs(rig) <= before, 10, f"the look to end: {programs(rig) - before}")
 
 
 def programs(rig: Rig) -> set[str]:
     """What runs on a node of the job, without sshd's own."""
     told = rig.inside(rig.static_nodes[0], "ps", "-e", "-o", "pid=,comm=").stdout.decode()
-    return {line for line in told.splitlines() if not line.endswith(("ps", "sshd", "nsenter"))}
+    return {line for line in told.splitlines() if not line.endswith(("ps", "sshd", "nsenter", "timeout"))}
 
 
 def test_a_frozen_node_is_told_and_nothing_waits_for_it(rig: Rig, tmp_path: Path) -> None:
