@@ -77,7 +77,7 @@ class ClockLine(Line):
 
 
 def header_pieces(cluster: Cluster, width: int, changes: Iterable[Piece] = ()) -> list[Piece]:
-    """Cluster, its fleet's state, what must not be overlooked, then region · kind · what it holds · who, as far as there is room.
+    """Cluster, fleet, what must not be overlooked, then region · kind · what it holds · who, as far as there is room.
 
     `changes` tells what runs, and for how long the cluster is armed.
     """

@@ -40,6 +40,7 @@ class Scenario:
     idle_for_s: int = 300  # the rule gpu_idle_for of the demo's config: nobody should wait minutes to see it at work
     lead_since_s: float = 0.0  # for how long it has hung or idled when the demo starts
     troubles: tuple[GpuTrouble, ...] = ()
+    aws: bool = False  # a ParallelCluster with a simulated AWS around it, so that P stops and starts it
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -96,6 +97,7 @@ SCENARIOS: dict[str, Scenario] = {
             lead_does="idle",
             idle_for_s=30,
             lead_since_s=5400.0,
+            aws=True,
         ),
     )
 }
