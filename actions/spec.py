@@ -293,7 +293,7 @@ class Action:
     def disabled_reason(self, ctx: Context) -> str | None:
         """Why it cannot be used just now, in a few words; None when it can. Quick enough for every repaint."""
         cluster = ctx.cluster
-        if cluster.read_only:
+        if cluster.read_only and self.tier > READ:
             return cluster.lock.why()
         for source in self.needs:
             if not cluster.trusts(source):

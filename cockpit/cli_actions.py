@@ -179,7 +179,7 @@ def _change(arguments: argparse.Namespace, load: Load) -> int:
 
     chosen = action(_action_id(arguments))
     with _cluster(arguments, load) as cluster:
-        return _Session(
+        return Session(
             arguments,
             cluster,
             lambda: chosen.plan(cluster, arguments.pick(cluster, arguments), _options(arguments)),
@@ -207,10 +207,10 @@ def _undo(arguments: argparse.Namespace, load: Load) -> int:
                 )
             return undo_of(entry, cluster)
 
-        return _Session(arguments, cluster, plan).run()
+        return Session(arguments, cluster, plan).run()
 
 
-class _Session:
+class Session:
     """One change from the command line: read, plan, show, ask, run, tell."""
 
     def __init__(self, arguments: argparse.Namespace, cluster: Cluster, plan: Callable[[], Plan]) -> None:

@@ -58,7 +58,8 @@ def main(argv: list[str]) -> int:
     import logging
     import threading
 
-    from moto.server import DomainDispatcherApplication, ThreadedMotoServer, create_backend_app
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from moto.server import ThreadedMotoServer
     from werkzeug.serving import make_server
 
     demo, sys.stdout = sys.stdout, sys.stderr  # moto prints what it does not know

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import threading
 import zlib
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -52,13 +53,17 @@ _SCRIPT = (
 )
 
 
+# How every program of ours begins on a node; options as name=value follow.
+START = ("sh", "-c", _SCRIPT, _BOOT)
+
+
 def probe_argv(interval_s: float, **options: str | float) -> list[str]:
     """The command for Host.stream; `options` as in agent/options.py (raises ValueError for others)."""
     unknown = set(options) - set(DEFAULTS)
     if unknown:
         raise ValueError(f"unknown probe options: {', '.join(sorted(unknown))}")
     words = [f"{name}={_word(value)}" for name, value in options.items()]
-    return ["sh", "-c", _SCRIPT, _BOOT, f"interval={interval_s:g}", *words]
+    return [*START, f"interval={interval_s:g}", *words]
 
 
 def _word(value: str | float) -> str:
@@ -78,15 +83,29 @@ _PACKING = threading.Lock()
 def _packed() -> bytes:
     shell = FALLBACK_SCRIPT.encode()
     agent = zlib.compress(agent_source().encode(), 9)
-    pynvml = zlib.compress(_pynvml_source().encode(), 9)
+    pynvml = pynvml_packed()
     sizes = "".join(f"{len(part):<8}" for part in (shell, agent, pynvml))
     return sizes.encode() + shell + agent + pynvml
 
 
+@functools.cache
+def pynvml_packed() -> bytes:
+    """nvidia-ml-py's own source, compressed."""
+    return zlib.compress(_pynvml_source().encode(), 9)
+
+
 def agent_source() -> str:
     """The agent as one Python program that expects PYNVML (compressed source of pynvml) as a global."""
+    return modules_source(MODULES)
+
+
+def modules_source(names: Sequence[str], own: Sequence[tuple[str, str]] = ()) -> str:
+    """Modules of the agent, each after its imports, as one program that runs the last one's main().
+
+    `own` are further ones, (name, source), which come first.
+    """
     directory = resources.files("cockpit.probe.agent")
-    sources = [(name, directory.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
+    sources = [*own, *((name, directory.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in names)]
     loader = directory.joinpath("loader.py").read_text(encoding="utf-8")
     return f"SOURCES = {sources!r}\n{loader}"
 

@@ -17,6 +17,7 @@ from cockpit.hosts.base import command_line
 from cockpit.probe import bundle
 from cockpit.probe.agent.smi import FIELDS
 from cockpit.probe.fallback import FALLBACK_SCRIPT
+from cockpit.probe.look import MODULES_OF_LOOK
 
 AGENT = resources.files("cockpit.probe.agent")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in AGENT.iterdir() if path.name.endswith(".py")}
@@ -59,7 +60,8 @@ def test_python_36_never_evaluates_an_annotation_it_does_not_know() -> None:
 
 
 def test_the_bundle_holds_every_source_and_the_real_bindings() -> None:
-    assert {f"{name}.py" for name in bundle.MODULES} | {"__init__.py", "loader.py"} == set(SOURCES)
+    names = {*bundle.MODULES, *MODULES_OF_LOOK, "asked", "__init__", "loader"}  # `asked` comes with every look anew
+    assert {f"{name}.py" for name in names} == set(SOURCES)
     shell, agent, pynvml = parts()
     assert shell.decode() == FALLBACK_SCRIPT
     program = zlib.decompress(agent).decode()
