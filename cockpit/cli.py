@@ -358,6 +358,8 @@ def _demo(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
+        if demo.lacks:
+            print(f"cockpit: {demo.lacks}", file=sys.stderr)
         config = load_config(demo.start())
         name = next(iter(config.clusters))
         if arguments.headless:

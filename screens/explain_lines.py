@@ -139,6 +139,18 @@ def _log(cluster: Cluster, key: str) -> list[Line]:
     return explain_log(cluster, key)
 
 
+def _cost(cluster: Cluster, key: str) -> list[Line]:
+    from screens.explain_money import explain_cost
+
+    return explain_cost(cluster, key)
+
+
+def _storage(cluster: Cluster, key: str) -> list[Line]:
+    from screens.explain_money import explain_storage
+
+    return explain_storage(cluster, key)
+
+
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "node": explain_node,
     "job": explain_job,
@@ -150,4 +162,6 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "throttle": throttle_lines,
     "reason": reason_lines,
     "log": _log,
+    "cost": _cost,
+    "storage": _storage,
 }

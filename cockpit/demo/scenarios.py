@@ -41,6 +41,7 @@ class Scenario:
     lead_since_s: float = 0.0  # for how long it has hung or idled when the demo starts
     troubles: tuple[GpuTrouble, ...] = ()
     efa_lost: int = 0  # EFA devices that the last static node lacks
+    aws: bool = False  # a ParallelCluster with a simulated AWS around it, so that P stops and starts it
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -98,6 +99,7 @@ SCENARIOS: dict[str, Scenario] = {
             lead_does="idle",
             idle_for_s=30,
             lead_since_s=5400.0,
+            aws=True,
         ),
     )
 }
