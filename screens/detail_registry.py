@@ -57,6 +57,7 @@ _WORDS: Mapping[str, str] = {
     "throttle": "clock reason",
     "reason": "reason",
     "log": "log",
+    "nccl": "NCCL test",
 }
 
 
@@ -98,6 +99,12 @@ def _log(cluster: Cluster, key: str) -> list[Line]:
     return log_lines(cluster, key)
 
 
+def _nccl(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.nccl import nccl_lines  # nor is the history
+
+    return nccl_lines(cluster, key)
+
+
 DETAILS: Mapping[str, Lines] = {
     "node": _node,
     "job": _job,
@@ -105,6 +112,7 @@ DETAILS: Mapping[str, Lines] = {
     "queue": _queue,
     "problem": _problem,
     "log": _log,
+    "nccl": _nccl,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }

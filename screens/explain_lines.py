@@ -139,6 +139,12 @@ def _log(cluster: Cluster, key: str) -> list[Line]:
     return explain_log(cluster, key)
 
 
+def _nccl(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.nccl import explain_nccl  # nor is the history of NCCL tests
+
+    return explain_nccl(cluster, key)
+
+
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "node": explain_node,
     "job": explain_job,
@@ -150,4 +156,5 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "throttle": throttle_lines,
     "reason": reason_lines,
     "log": _log,
+    "nccl": _nccl,
 }

@@ -110,6 +110,8 @@ KEYS: tuple[Key, ...] = (
     Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", _PANES, first=True),
     Key("pane.gpus", "3", "pane('gpus')", "gpus", "Show the GPUs.", "app", _PANES, first=True),
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", _PANES, first=True),
+    Key("pane.nccl", "5", "pane('nccl')", "NCCL", "NCCL tests: what was measured, how it compares, the trend.", "app",
+        _PANES, first=True),
     Key("pane.log", "9", "pane('log')", "log", "What the cockpit did and met: errors in full, and the audit.", "app",
         _PANES, first=True, drop=6),
     Key("app.filter", "slash", "filter", "filter", "Show only lines with these words; `!` inverts, `field:value`.",
