@@ -65,7 +65,7 @@ class ClusterApp(LookApp[int]):
             if name is not None:
                 self.show_cluster(name)
 
-        self.push_screen(LineupScreen(self.clusters), choose)
+        self.push_screen(LineupScreen(self.clusters, self.keymap_of_user), choose)
 
     @property
     def active_runs(self) -> list[Run]:

@@ -49,6 +49,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "filter": "While typing a filter",
         "palette": "In the palette",
         "menu": "In a menu",
+        "lineup": "Over all clusters",
     }
 )
 # These work wherever a pane is in front, besides the scopes of the pane itself.
@@ -61,6 +62,7 @@ TOGETHER = (
     ("filter",),
     ("palette",),
     ("menu",),
+    ("grid", "lineup"),
 )
 
 # Capitals that are kept for what changes or loads a cluster, and for nothing else.
@@ -218,6 +220,12 @@ KEYS: tuple[Key, ...] = (
     Key("palette.close", "escape", "close", "close", "Close without doing anything.", "palette", listed=False,
         fixed=True),
     Key("menu.run", "enter", "run", "choose", "Do what the cursor is on; a line's own key does it at once.", "menu",
+        listed=False, fixed=True),
+    Key("lineup.filter", "slash", "filter", "filter", "Show only clusters with these words.", "lineup", ("lineup",),
+        first=True, listed=False),
+    Key("lineup.refresh", "r", "refresh_now", "refresh", "Read all clusters again now.", "lineup", ("lineup",),
+        listed=False),
+    Key("lineup.close", "escape,q", "close", "back", "Back to the cluster one came from.", "lineup", ("lineup",),
         listed=False, fixed=True),
     Key("menu.close", "escape,q", "close", "close", "Close without doing anything.", "menu", listed=False, fixed=True),
 )  # fmt: skip

@@ -6,14 +6,16 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from cockpit.clusters import Clusters
 from cockpit.lineup import ClusterLine, cluster_line
-from screens import chrome, grid_messages
+from screens import chrome, grid_messages, outlet
 from screens.filter_bar import FilterBar
 from screens.grid import Grid
+from screens.keymap import DEFAULT, Keymap
+from screens.keys import bindings
 from screens.lineup_table import FIELDS, columns
 
 TICK_S = 1.0
@@ -25,14 +27,11 @@ class LineupScreen(ModalScreen[str]):
     While it is open every cluster is read: nodes and queue only, no node is dialled for its GPUs.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", show=False, priority=True),
-        Binding("escape,q", "dismiss", "back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("lineup")
 
-    def __init__(self, clusters: Clusters) -> None:
+    def __init__(self, clusters: Clusters, keymap: Keymap = DEFAULT) -> None:
         super().__init__()
-        self._clusters = clusters
+        self._clusters, self._keymap = clusters, keymap
 
     def compose(self) -> ComposeResult:
         self._grid: Grid[ClusterLine] = Grid(
@@ -52,9 +51,8 @@ class LineupScreen(ModalScreen[str]):
         """Read every cluster, and look once a second."""
         for name in self._clusters.names:
             self._clusters.open(name).start(gpus=False)
-        self.query_one("#lineup-keys", chrome.Line).say(
-            [(" enter ", "accent"), "open", (" / ", "accent"), "filter", (" esc ", "accent"), "back"]
-        )
+        pieces = chrome.key_pieces(self.app.size.width, "lineup", keymap=self._keymap)
+        self.query_one("#lineup-keys", chrome.Line).say([(" enter ", "accent"), "open", *pieces])
         self._grid.focus()
         self.show_lines()
         self.set_interval(TICK_S, self.show_lines)
@@ -66,6 +64,25 @@ class LineupScreen(ModalScreen[str]):
     def action_filter(self) -> None:
         """Type a filter for the clusters."""
         self.query_one(FilterBar).open(self._grid)
+
+    def action_refresh_now(self) -> None:
+        """Read every cluster again now."""
+        for cluster in self._clusters.opened():
+            cluster.refresh()
+
+    def action_close(self) -> None:
+        """Back to where one was."""
+        self.dismiss(None)
+
+    @on(grid_messages.CopyRequested)
+    def copy_names(self, event: grid_messages.CopyRequested) -> None:
+        """Put the names of the clusters on the clipboard."""
+        outlet.copy(self.app, "\n".join(event.keys))
+
+    @on(grid_messages.ExportRequested)
+    def say_no_export(self) -> None:
+        """A key that does nothing must say so."""
+        outlet.tell(self.app, "there is no export of the clusters; open one of them first")
 
     @on(grid_messages.Opened)
     def choose(self, event: grid_messages.Opened) -> None:

@@ -24,7 +24,7 @@ def columns() -> tuple[Column[ClusterLine], ...]:
     """Every column, in order; the narrowest screen keeps name, worst problem and age."""
     return (
         Column("cluster", "cluster", _name, lambda c: c.name, 8, 30),
-        Column("worst", "worst problem", _worst, lambda c: -_RANK[c.health], 20, 70, cut=True),
+        Column("worst", "worst problem", _worst, lambda c: -_RANK[c.health], 40, 70, cut=True),
         Column("problems", "problems", lambda c: str(c.problems or ""), lambda c: c.problems, 8, 8, "right", 4),
         Column("nodes", "nodes", _nodes, lambda c: c.nodes, 5, 12, "right", 2),
         Column("gpus", "GPUs used", _gpus, lambda c: c.gpus.allocated, 9, 11, "right", 3),

@@ -13,8 +13,11 @@ from cockpit.cluster import Cluster
 from cockpit.clusters import Clusters
 from cockpit.config import ClusterConfig
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.text import printable
 from screens.lineup import LineupScreen
+from tests.screens.golden import assert_golden
 from tests.screens.helpers import screen_lines, screen_text
+from tests.screens.test_app import HOSTILE
 from tests.still import StillHost, still_cluster
 
 NAMES = ("prod-train", "dev", "[/]evil")
@@ -105,6 +108,57 @@ async def test_esc_leaves_the_line_up_where_one_was() -> None:
         await pilot.pause()
         await pilot.press("escape")
         assert setup.app.screen is setup.app.cockpit
+
+
+@pytest.mark.parametrize("typed", ["cluster", "clusters", "clu"])
+async def test_the_palette_opens_the_line_up(typed: str) -> None:
+    async with three() as (setup, pilot):
+        await pilot.press("colon", *typed, "enter")
+        await pilot.pause()
+        await pilot.pause()
+        assert isinstance(setup.app.screen, LineupScreen)
+        await pilot.press("y")
+        assert setup.app.clipboard in NAMES
+
+
+async def test_with_one_cluster_there_is_no_line_up_and_the_palette_says_why() -> None:
+    cluster, _, _ = still_cluster()
+    async with CockpitApp(Clusters.only(cluster)).run_test(size=(120, 40), notifications=True) as pilot:
+        await pilot.press("colon", *"clusters", "enter")
+        await pilot.pause()
+        assert "the config names one cluster only" in screen_text(pilot.app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_golden_of_the_line_up(size: tuple[int, int]) -> None:
+    async with three(size) as (setup, pilot):
+        setup.app.show_lineup()
+        await pilot.pause()
+        setup.made[NAMES[0]].read_once()
+        setup.heads["dev"].fault = FaultError(
+            Fault(FaultKind.UNREACHABLE, "SSH to dev", "connection refused", "look whether sshd runs there")
+        )
+        setup.made["dev"].read_once()
+        assert isinstance(setup.app.screen, LineupScreen)
+        setup.app.screen.show_lines()
+        await pilot.pause()
+        assert_golden(f"lineup-{size[0]}x{size[1]}", screen_text(setup.app))
+
+
+async def test_hostile_faults_and_problems_stay_text_in_the_line_up() -> None:
+    async with three((200, 60)) as (setup, pilot):
+        setup.app.show_lineup()
+        await pilot.pause()
+        for why in HOSTILE:
+            setup.heads["dev"].fault = FaultError(Fault(FaultKind.UNREACHABLE, printable(why), printable(why)))
+            setup.made["dev"].read_once()
+            assert isinstance(setup.app.screen, LineupScreen)
+            setup.app.screen.show_lines()
+            await pilot.pause()
+            [line] = [line for line in screen_lines(setup.app) if line[3:].startswith("dev ")]
+            assert not any(character in line for character in "\x1b\x07\x1f\u202e")
+        await pilot.press("slash", *"[/]", "enter", "y", "x")
+        assert setup.app.is_running
 
 
 def test_an_unknown_cluster_is_an_error() -> None:
