@@ -147,7 +147,9 @@ class Bench:
         equipped = replace(
             test, binary=binary.path if binary else test.binary, mpi=options.mpi or best_mpi(found) or "pmix"
         )
-        lacks = [] if options.mpi and equipped.binary else missing(equipped, found)
+        lacks = missing(equipped, found)
+        if options.mpi:  # whoever names it knows that it is there
+            lacks = tuple(lack for lack in lacks if "mpi=" not in lack)
         if lacks:
             raise ActionError(Refusal.REFUSED, f"{name} lacks something for this test: {'; '.join(lacks)}")
         return equipped, ()
@@ -180,8 +182,8 @@ def _sizes(text: str) -> tuple[int, int]:
     return smallest, largest
 
 
-def idle_words(cluster: Cluster) -> str:
+def idle_words(cluster: Cluster, queue: str = "") -> str:
     """For a form: which nodes would be taken."""
     nodes = cluster.view.nodes or ()
-    free, _ = idle_nodes(nodes)
+    free, _ = idle_nodes(nodes, partition=queue)
     return f"{plural(len(free), 'idle node')}: {fold(free)}" if free else "no node is idle"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from actions.nccl import jobs_named, started_job
@@ -30,7 +31,7 @@ from cockpit.nccl.run import NcclRequest, NodeFacts, follow_argv, output_path, p
 from cockpit.nccl.shape import Known, shape_of
 from cockpit.nccl.sweep import Sweep, SweepOptions
 from cockpit.nccl.sweep_kept import sweep_record
-from cockpit.nccl.sweep_result import SweepResult, sweep_result
+from cockpit.nccl.sweep_result import SweepResult, pair_matrix, sweep_result
 from cockpit.nccl.verdict import judge, large_rows
 from cockpit.sources.base import unexpected
 from cockpit.sources.slurm import SlurmReads
@@ -237,6 +238,20 @@ class LiveTest(Live):
         return NcclVersions(driver=" and ".join(drivers), efa=" and ".join(efas))
 
 
+@dataclass(frozen=True, slots=True)
+class SweepLook:
+    """How far a sweep has come, frozen: the sweep itself belongs to the thread that drives it."""
+
+    pairs: Mapping[tuple[str, str], float | None] = field(default_factory=dict)
+    running: tuple[tuple[str, ...], ...] = ()  # the nodes of each test that runs now
+    phase: str = ""
+    rounds: int = 0
+    jobs: int = 0  # tests begun
+    done: int = 0
+    alone: Mapping[str, float] = field(default_factory=dict)
+    found: SweepResult | None = None
+
+
 class LiveSweep(Live):
     """A sweep: its rounds, every pair as it is measured, and what it finds."""
 
@@ -246,7 +261,7 @@ class LiveSweep(Live):
         super().__init__(cluster, name, heard)
         self.request = request
         self.sweep = Sweep(request.nodes, options)
-        self.last: tuple[Trial, Outcome] | None = None
+        self.look = SweepLook()
         self._run: SweepRun | None = None
         self.on_outcome: Callable[[Trial, Outcome], None] = lambda trial, outcome: None
 
@@ -254,7 +269,7 @@ class LiveSweep(Live):
         """Until the sweep is over or stopped; its job is cancelled in any case."""
         assert self.job_id is not None
         folder = self.cluster.slurm.facts().slurm_dir or ""
-        driver = SweepDriver(self.sweep, gone=self._gone, on_row=lambda *_: self.heard(), on_outcome=self._told)
+        driver = SweepDriver(self.sweep, gone=self._gone, on_row=lambda *_: self._looked(), on_outcome=self._told)
         self._run = run = SweepRun(self.cluster.head, driver, keeper_argv(self.request, self.job_id, slurm_dir=folder))
         self.state = "running"
         self.heard()
@@ -267,6 +282,8 @@ class LiveSweep(Live):
             outcome.text != "the connection to the head ended" for outcome in self.sweep.measured.outcomes.values()
         )
         result = sweep_result(self.sweep, finished=finished)
+        self._looked()
+        self.look = replace(self.look, found=result)
         self.state = "ended" if finished else "stopped"
         if not finished and not self.stopped.is_set():
             self.fault = "the connection to the head ended before the sweep did"
@@ -276,7 +293,7 @@ class LiveSweep(Live):
     @property
     def found(self) -> SweepResult:
         """What is known so far."""
-        return sweep_result(self.sweep, finished=self.over.is_set() and not self.stopped.is_set())
+        return self.look.found or sweep_result(self.sweep, finished=False)
 
     def _stop(self) -> None:
         if self._run is not None:
@@ -284,8 +301,23 @@ class LiveSweep(Live):
         super()._stop()
 
     def _told(self, trial: Trial, outcome: Outcome) -> None:
-        self.last = (trial, outcome)
         self.on_outcome(trial, outcome)
+        self._looked(result=True)
+
+    def _looked(self, *, result: bool = False) -> None:
+        """Freeze how it stands; on the thread that drives it."""
+        sweep, measured, now = self.sweep, self.sweep.measured, self.sweep.open_trials
+        alone = {node: max(values) for node in measured.nodes if (values := measured.alone(node))}
+        self.look = SweepLook(
+            pairs=pair_matrix(sweep),
+            running=tuple(trial.nodes for trial in now),
+            phase=now[0].phase if now else self.look.phase,
+            rounds=sweep.rounds,
+            jobs=sweep.jobs,
+            done=len(measured.outcomes),
+            alone=alone,
+            found=sweep_result(sweep, finished=False) if result else self.look.found,
+        )
         self.heard()
 
     def _gone(self) -> dict[str, str]:

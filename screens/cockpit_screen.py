@@ -163,7 +163,7 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         steady, problems = self.clock.steady(), self.cluster.problems()
         width = self.size.width
         self.query_one("#header", chrome.Line).say(
-            chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, self.run_pieces())
+            chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, [*self.run_pieces(), *self.nccl_pieces()])
         )
         self.query_one("#sources", chrome.Line).say(chrome.source_pieces(self.cluster.sources(), steady, self.app))
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
