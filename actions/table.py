@@ -312,6 +312,11 @@ ACTIONS: tuple[Action, ...] = (
         NAMED,
         _plan("timetable.schedule"),
         (AWS,),
+        options=(
+            Option("at", "word", "when to stop, such as Fri 19:00"),
+            Option("start_at", "word", "when to start again, such as Mon 07:00; nothing: by hand"),
+            Option("every", "word", "day, weekday or week; nothing: once"),
+        ),
         why_not=_why("timetable.why_not"),
     ),
     Action(

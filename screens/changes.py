@@ -116,11 +116,12 @@ class Changes(Screen[None]):
         lock = self.cluster.lock
         if lock.on:
             return lock.why(), Aim()
-        found = aim(self.cluster.view, self.cluster.problems(), pointed, offer.action.scope)
+        cluster = self.cluster
+        found = aim(cluster.view, cluster.problems(), pointed, offer.action.scope, cluster.config.name)
         if found.targets is None:
             return found.why, found
         chosen = found.targets
-        if offer.action.scope is Scope.QUEUE and len(chosen) > 1 and len(pointed) == 1:
+        if offer.action.scope is Scope.QUEUE and len(chosen) > 1:
             chosen = replace(chosen, names=chosen.names[:1])  # which of them is asked
         return offer.action.disabled_reason(spec.Context(self.cluster, chosen)) or "", found
 
