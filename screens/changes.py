@@ -83,6 +83,11 @@ class Changes(Screen[None]):
         """Those that have not ended."""
         return self._runs.active if self._runs is not None else []
 
+    def on_descendant_focus(self) -> None:
+        """The last line follows the panel that has the focus at once."""
+        if self.is_mounted:
+            self.call_later(self.refresh_chrome)
+
     def warm_up(self) -> None:
         """Import what makes plans, on a thread: it takes as long as ten keys."""
         names = [f"actions.{family}" for family in _FAMILIES]
