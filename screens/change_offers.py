@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from actions.spec import Action, Option, Options
+from actions.spec import Action, Option, Options, Scope
 from actions.table import ACTIONS
 from screens.commands import Command, Context, Entry
 from screens.key_table import KEYS
@@ -63,7 +63,7 @@ def offer_of(offer_id: str) -> Offer:
 
 
 def same_key(offer_id: str) -> tuple[Offer, ...]:
-    """The offers that share the key of this one: hold and release."""
+    """The offers that share the key of this one: hold and release, stop and start."""
     key = _BY_ID[offer_id].action.key
     return tuple(offer for offer in OFFERS if offer.action.key == key and offer.id == offer.action.id)
 
@@ -88,8 +88,8 @@ def change_entries(context: Context) -> Iterator[Entry]:
 
 
 def fitting_entries(context: Context) -> Iterator[Entry]:
-    """For the menu of actions: the changes of what the cursor is on."""
+    """For the menu of actions: the changes of what the cursor is on, and of the cluster."""
     for entry in context.changes:
         offer = _BY_ID.get(entry.command.argument) if entry.command.id == "change" else None
-        if offer is None or offer.action.scope.value in context.scopes:
+        if offer is None or offer.action.scope is Scope.CLUSTER or offer.action.scope.value in context.scopes:
             yield entry

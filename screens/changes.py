@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from screens.trail import Trail
 
 _SEVERITY: Mapping[str, SeverityLevel] = {"ok": "information", "failed": "error"}
-_FAMILIES = ("nodes", "quarantine", "power", "scale", "queues", "jobs", "runner", "undo")
+_FAMILIES = ("nodes", "quarantine", "power", "scale", "queues", "jobs", "fleet", "runner", "undo")
 
 
 class RunEnded(Message):
@@ -65,6 +65,7 @@ class Changes(Screen[None]):
         def subject(self) -> Subject | None: ...
         def text_view(self) -> TextView | None: ...
         def refresh_chrome(self) -> None: ...
+        async def nccl_form(self, *, sweep: bool = False) -> None: ...
 
     # What is offered, and why not.
 
@@ -114,6 +115,8 @@ class Changes(Screen[None]):
                 same = [self._why_not(each, pointed)[0] for each in same_key(offer.id)]
                 if all(same):
                     whys[f"change.{offer.id}"] = same[0]
+        if self.cluster.lock.on:
+            whys["nccl.run"] = self.cluster.lock.why()
         return whys
 
     def _why_not(self, offer: Offer, pointed: Pointed) -> tuple[str, Aim]:
@@ -148,8 +151,11 @@ class Changes(Screen[None]):
         """A key of the table of actions."""
         await self.change(offer_id, self.pointed())
 
-    async def change(self, offer_id: str, pointed: Pointed) -> None:
-        """Plan a change of these subjects, which are frozen from here on; or say why that is not possible."""
+    async def change(self, offer_id: str, pointed: Pointed, reason: str = "") -> None:
+        """Plan a change of these subjects, which are frozen from here on; or say why that is not possible.
+
+        `reason` is what stands in its line already.
+        """
         offers = same_key(offer_id) if offer_of(offer_id).action.key else (offer_of(offer_id),)
         if offer_id != offers[0].id:  # by its own name, not by the key that it shares
             offers = (offer_of(offer_id),)
@@ -157,17 +163,33 @@ class Changes(Screen[None]):
         possible = [(offer, found) for offer, why, found in told if not why]
         if not possible:
             outlet.tell(self.app, f"{told[0][0].title}: {told[0][1]}", severity="warning")
+        elif len(possible) > 1 and (fits_state := self._by_state(possible)) is not None:
+            await self._aimed(*fits_state)
         elif len(possible) > 1:
             await self._ask_which(possible)
         else:
-            await self._aimed(*possible[0])
+            await self._aimed(*possible[0], reason)
+
+    def _by_state(self, possible: Sequence[tuple[Offer, Aim]]) -> tuple[Offer, Aim] | None:
+        """Of stop and start the one that the fleet's state leaves; None when that does not say."""
+        if possible[0][0].action.scope is not Scope.CLUSTER:
+            return None
+        from actions.fleet import by_state
+
+        chosen = by_state(self.cluster)
+        return next((each for each in possible if each[0].id == chosen), None)
 
     async def _ask_which(self, possible: Sequence[tuple[Offer, Aim]]) -> None:
-        """Some are held and some are not: nobody but the person knows which is meant."""
+        """Some are held and some are not, or the fleet is in between: only the person knows which is meant."""
         from screens.choice import ChoiceMenu
 
         by_id = {offer.id: (offer, found) for offer, found in possible}
-        told = [Entry(Command(offer.id), offer.title, offer.help, offer.id[0]) for offer, _ in possible]
+        letters = [offer.id[0] for offer, _ in possible]
+        keys = letters if len(set(letters)) == len(letters) else [str(at) for at in range(1, len(letters) + 1)]
+        told = [
+            Entry(Command(offer.id), offer.title, offer.help, key)
+            for (offer, _), key in zip(possible, keys, strict=True)
+        ]
 
         async def chosen(name: str | None) -> None:
             if name is not None:
@@ -175,11 +197,11 @@ class Changes(Screen[None]):
 
         await self.app.push_screen(ChoiceMenu("which of both", told), chosen)
 
-    async def _aimed(self, offer: Offer, found: Aim) -> None:
+    async def _aimed(self, offer: Offer, found: Aim, reason: str = "") -> None:
         """One queue at a time: ask for it where there are several."""
         assert found.targets is not None
         if offer.action.scope is not Scope.QUEUE or len(found.targets) == 1:
-            await self._ask(self._question(offer, found.targets, found.note))
+            await self._ask(replace(self._question(offer, found.targets, found.note), reason=reason))
             return
         from screens.choice import ChoiceMenu
 
@@ -199,13 +221,13 @@ class Changes(Screen[None]):
         def make(options: Options) -> Plan:
             return offer.action.plan(self.cluster, targets, options)
 
-        from screens.change_hints import hints
+        from screens.change_hints import fields_of, hints
 
         return Question(
             f"{offer.title} {_short(targets)}",
             make,
             offer.options,
-            offer.fields,
+            fields_of(self.cluster, offer),
             offer.first,
             hints(self.cluster, offer, targets),
             note,
@@ -309,6 +331,8 @@ class Changes(Screen[None]):
         """Do what was chosen by its name; the subjects are those of the moment when the list was opened."""
         if command.id == "change":
             await self.change(command.argument, pointed)
+        elif command.id in ("nccl-run", "nccl-sweep"):
+            await self.nccl_form(sweep=command.id == "nccl-sweep")
         elif command.id == "undo":
             await self.undo(command.argument)
         elif command.id == "arm":
