@@ -62,7 +62,7 @@ def _without(cluster: Cluster, reading: AwsReading, name: str) -> list[Line]:
     """Why there is none to show."""
     fault = reading.instances.fault
     if reading.instances.data is None:
-        why = f"{fault.line()}{f' → {fault.next_step}' if fault.next_step else ''}" if fault else "not read yet"
+        why = fault.line() if fault else "not read yet"
         return [[(f"  not known: {why}", "warning" if fault else "dim")]]
     gone = cluster.view.joined.vanished.get(name, "")
     if gone:

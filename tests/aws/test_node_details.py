@@ -67,7 +67,7 @@ def test_without_an_instance_it_says_why() -> None:
     fault = Fault(FaultKind.DENIED, "reading instances", "ec2:DescribeInstances is not allowed", "docs/AWS.md")
     blind = cluster_with(None)
     blind.view = replace(blind.view, aws=AwsReading(AwsScope(), instances=Part(None, None, fault)))
-    assert "ec2:DescribeInstances is not allowed → docs/AWS.md" in words(instance_lines(blind, NODE))
+    assert "ec2:DescribeInstances is not allowed — docs/AWS.md" in words(instance_lines(blind, NODE))
     cluster, _, _ = still_cluster()
     assert instance_lines(cluster, NODE) == []
 
