@@ -62,7 +62,7 @@ def sweep_action(request: NcclRequest, options: SweepOptions | None = None, *, n
 
 
 def _run_plan(cluster: Cluster, targets: Targets, options: Options, request: NcclRequest) -> Plan:
-    test = _for_nodes(cluster, targets, request)
+    test = for_nodes(cluster, targets, request)
     busy = dict(_left_out(cluster, targets, test))
     if busy:
         told = ", ".join(f"{name} {why}" for name, why in list(busy.items())[:5])
@@ -84,7 +84,7 @@ def _run_plan(cluster: Cluster, targets: Targets, options: Options, request: Ncc
 def _sweep_plan(
     cluster: Cluster, targets: Targets, options: Options, request: NcclRequest, sweep: SweepOptions, name: str
 ) -> Plan:
-    whole = _for_nodes(cluster, targets, sweep_request(request))
+    whole = for_nodes(cluster, targets, sweep_request(request))
     left = tuple(_left_out(cluster, targets, whole))
     out = {node for node, _ in left}
     test = replace(whole, nodes=tuple(node for node in whole.nodes if node not in out))
@@ -117,7 +117,7 @@ def sweep_limit_min(rounds: int) -> int:
     return 10 + 3 * rounds * TYPICAL_S // 60
 
 
-def _for_nodes(cluster: Cluster, targets: Targets, request: NcclRequest) -> NcclRequest:
+def for_nodes(cluster: Cluster, targets: Targets, request: NcclRequest) -> NcclRequest:
     """The request on these nodes, with as many GPUs as each has; raises ActionError where they differ."""
     names = known_nodes(cluster, targets.names)
     nodes = nodes_by_name(cluster)

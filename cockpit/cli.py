@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_actions, cli_cost, cli_schedules
 from cockpit.cli_checks import add_checks
+from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_demo)
     add_checks(commands, _common_after, _load)
     add_nccl(commands, _common_after, _load)
+    add_diagnose(commands, _common_after, _load)
     return parser
 
 

@@ -16,6 +16,7 @@ from cockpit.config import Config, ConfigError
 from cockpit.text import printable
 
 if TYPE_CHECKING:
+    from actions.errors import ActionError
     from actions.outcome import Progress, Result
     from actions.runner import Running
     from actions.spec import Options, Plan, Targets
@@ -63,7 +64,7 @@ def register(commands: Commands, common: Common, load: Load) -> None:
         return command
 
     for name, text, with_reason in _NODE_COMMANDS:
-        command = _changing(add(name, text, _change))
+        command = changing(add(name, text, _change))
         command.add_argument("nodes", metavar="NODES", help="a hostlist such as gpu-st-p5-[1-3,7]")
         command.set_defaults(pick=_nodes)
         if with_reason:
@@ -73,19 +74,19 @@ def register(commands: Commands, common: Common, load: Load) -> None:
     _queue_commands(add)
     for name, text in _JOB_COMMANDS:
         _job_command(add(name, text, _change), name)
-    nice = _changing(add("nice", "lower waiting jobs' priority by a number", _change))
+    nice = changing(add("nice", "lower waiting jobs' priority by a number", _change))
     nice.add_argument("count", type=int, metavar="N", help="the nice value; a negative one raises the priority")
     nice.add_argument("jobs", nargs="+", metavar="JOBS", help="job ids")
     nice.set_defaults(pick=_jobs)
     _cluster_commands(add)
-    undo = _changing(add("undo", "take back what a recorded action has changed", _undo))
+    undo = changing(add("undo", "take back what a recorded action has changed", _undo))
     undo.add_argument("audit_id", metavar="ID", help="as `cockpit audit` shows it")
     audit = add("audit", "every change that was made from here, or refused", _audit)
     audit.add_argument("--since", default="", metavar="WHEN", help="2h, 3d, or 2026-11-30[T18:00]")
     audit.add_argument("--all", action="store_true", help="of every cluster, not only of this one")
 
 
-def _changing(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def changing(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
     command.add_argument("--dry-run", action="store_true", help="print the plan and do nothing")
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.add_argument(
@@ -95,11 +96,11 @@ def _changing(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _queue_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    scale = _changing(add("scale", "so many nodes of a queue up", _change))
+    scale = changing(add("scale", "so many nodes of a queue up", _change))
     scale.add_argument("queue", metavar="QUEUE")
     scale.add_argument("count", type=int, metavar="N", help="how many of its nodes shall be up")
     scale.add_argument("--keep", action="store_true", help="keep what is started up when idle, until unpin")
-    queue = _changing(add("queue", "set a queue up, down (jobs wait) or to drain (no new jobs)", _change))
+    queue = changing(add("queue", "set a queue up, down (jobs wait) or to drain (no new jobs)", _change))
     queue.add_argument("state", choices=("up", "down", "drain", "inactive"))
     queue.add_argument("queue", metavar="QUEUE")
     for command in (scale, queue):
@@ -107,21 +108,21 @@ def _queue_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _cluster_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    stop = _changing(add("stop", "stop the whole cluster, and see that nothing is left", _change))
+    stop = changing(add("stop", "stop the whole cluster, and see that nothing is left", _change))
     stop.add_argument("--after-jobs", action="store_true", help="close the queues, wait for running jobs, then stop")
     stop.add_argument("--head", action="store_true", help="the head node, too, once everything else is down")
     stop.add_argument("--at", default="", metavar="TIME", help="not now: at `Fri 19:00`, by itself, with nobody here")
     stop.add_argument("--start", default="", dest="start_at", metavar="TIME", help="with --at: start again then")
     stop.add_argument("--every", default="", choices=("day", "weekday", "week"), help="with --at: again and again")
-    start = _changing(add("start", "start the whole cluster, its head first", _change))
+    start = changing(add("start", "start the whole cluster, its head first", _change))
     start.add_argument("--groups", default="", metavar="NAME=COUNT,...", help="HyperPod: sizes of the instance groups")
-    gone = _changing(add("unschedule", "delete the schedules that stop and start this cluster", _change))
+    gone = changing(add("unschedule", "delete the schedules that stop and start this cluster", _change))
     for command in (stop, start, gone):
         command.set_defaults(pick=_whole)
 
 
 def _job_command(command: argparse.ArgumentParser, name: str) -> None:
-    _changing(command).add_argument("jobs", nargs="+", metavar="JOBS", help="job ids: 123, 123_7, 123_[1-9]")
+    changing(command).add_argument("jobs", nargs="+", metavar="JOBS", help="job ids: 123, 123_7, 123_[1-9]")
     command.set_defaults(pick=_jobs)
     if name == "cancel":
         command.add_argument("--signal", default="", metavar="NAME", help="send this signal instead, such as USR1")
@@ -163,7 +164,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 @contextmanager
-def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
+def with_cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
     from cockpit.cluster import Cluster
 
     config, name = load(arguments)
@@ -178,7 +179,7 @@ def _change(arguments: argparse.Namespace, load: Load) -> int:
     from actions.table import action
 
     chosen = action(_action_id(arguments))
-    with _cluster(arguments, load) as cluster:
+    with with_cluster(arguments, load) as cluster:
         return Session(
             arguments,
             cluster,
@@ -196,7 +197,7 @@ def _undo(arguments: argparse.Namespace, load: Load) -> int:
     from actions.audit import AuditLog
     from actions.undo import undo_of
 
-    with _cluster(arguments, load) as cluster:
+    with with_cluster(arguments, load) as cluster:
         log = AuditLog(cluster.config.name)
 
         def plan() -> Plan:
@@ -218,16 +219,21 @@ class Session:
 
     def run(self) -> int:
         """The exit code."""
-        from actions.errors import ActionError, Refusal
+        from actions.errors import ActionError
 
         try:
             self._read()
             return self._planned(self._plan(), 1)
         except ActionError as error:
-            print(f"cockpit: {printable_lines(str(error))}", file=sys.stderr)
-            if error.kind is Refusal.UNREACHED:
-                self._why_unread()
-            return {Refusal.USAGE: USAGE, Refusal.UNREACHED: UNREACHED}.get(error.kind, REFUSED)
+            return self._refused(error)
+
+    def _refused(self, error: ActionError) -> int:
+        from actions.errors import Refusal
+
+        print(f"cockpit: {printable_lines(str(error))}", file=sys.stderr)
+        if error.kind is Refusal.UNREACHED:
+            self._why_unread()
+        return {Refusal.USAGE: USAGE, Refusal.UNREACHED: UNREACHED}.get(error.kind, REFUSED)
 
     def _read(self) -> None:
         self._cluster.read_once()

@@ -1,4 +1,4 @@
-"""`cockpit nccl read` and `cockpit nccl history`. Imports at the top stay few: every command line loads this."""
+"""`cockpit nccl read` and `history`; `run` and `sweep` are beside. Imports stay few: every command line loads this."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Subparsers = Any  # argparse keeps the class of its subparsers to itself
 
 def add_nccl(commands: Subparsers, common: Common, load: Load) -> None:
     """Put `nccl` with its commands below `cockpit`."""
-    nccl = commands.add_parser("nccl", help="NCCL tests: read a result, list earlier ones")
+    nccl = commands.add_parser("nccl", help="NCCL tests: run one, find the bad node, read a result, list earlier ones")
     verbs = nccl.add_subparsers(title="commands", metavar="COMMAND", required=True)
     read = verbs.add_parser("read", help="read and judge the output of nccl-tests (text or -J file)")
     read.add_argument("file", metavar="FILE", help="file with the output, - for standard input")
@@ -42,6 +42,9 @@ def add_nccl(commands: Subparsers, common: Common, load: Load) -> None:
     history.add_argument("--collective", metavar="NAME", help="only this collective")
     history.add_argument("--limit", metavar="N", type=_count, default=50, help="at most so many, the newest (50)")
     history.set_defaults(run=lambda arguments: _history(arguments, load))
+    from cockpit.cli_nccl_run import add_run
+
+    add_run(verbs, common, load)
     for command in (read, history):
         common(command)
         command.add_argument("--json", action="store_true", help="one JSON object instead of text")

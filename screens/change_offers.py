@@ -38,7 +38,7 @@ _QUEUE_STATES = {
 def _offers(action: Action) -> Iterator[Offer]:
     if action.id == "queue":
         for state, words in _QUEUE_STATES.items():
-            yield Offer(f"queue-{state.lower()}", action, f"queue {state.lower()}", words, Options(state=state))
+            yield Offer(f"queue-{state.lower()}", action, f"set queue {state.lower()}", words, Options(state=state))
         return
     if action.id == "cancel":
         yield Offer(action.id, action, action.title, "End jobs.")

@@ -1,4 +1,4 @@
-"""What palette and menus offer beside the table of actions: undo, and arming a read-only cluster. No Textual."""
+"""What palette and menus offer beside the table of actions: undo, NCCL tests, arming. No Textual."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ def seconds_of(text: str) -> float | None:
 
 
 def other_entries(lock: ReadOnly, pointed: Pointed) -> Iterator[Entry]:
-    """Undo of the entry of the record that the cursor is on, else of the last; disarm."""
+    """Undo of the entry of the record that the cursor is on, else of the last; NCCL tests; disarm."""
     found = [subject for subjects in pointed for subject in subjects]
     about = found[0].key if len(found) == 1 and found[0].kind == "log" else ""
     what = "Take this change back." if about else "Take the last change back that has a way back."
     yield Entry(Command("undo", about), "undo", what, "u", tier=1, disabled=lock.why())
+    test = "Measure the collective bandwidth of idle nodes."
+    sweep = "Find the node or pair that is slow, among idle ones."
+    yield Entry(Command("nccl-run"), "NCCL test", test, "N", tier=1, disabled=lock.why())
+    yield Entry(Command("nccl-sweep"), "NCCL sweep", sweep, tier=2, disabled=lock.why())
     if lock.armed_for_s is not None:
         yield Entry(Command("disarm"), "disarm", "Read-only again, at once.")
 

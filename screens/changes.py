@@ -65,6 +65,7 @@ class Changes(Screen[None]):
         def subject(self) -> Subject | None: ...
         def text_view(self) -> TextView | None: ...
         def refresh_chrome(self) -> None: ...
+        async def nccl_form(self, *, sweep: bool = False) -> None: ...
 
     # What is offered, and why not.
 
@@ -109,6 +110,8 @@ class Changes(Screen[None]):
                 same = [self._why_not(each, pointed)[0] for each in same_key(offer.id)]
                 if all(same):
                     whys[f"change.{offer.id}"] = same[0]
+        if self.cluster.lock.on:
+            whys["nccl.run"] = self.cluster.lock.why()
         return whys
 
     def _why_not(self, offer: Offer, pointed: Pointed) -> tuple[str, Aim]:
@@ -145,8 +148,11 @@ class Changes(Screen[None]):
         """A key of the table of actions."""
         await self.change(offer_id, self.pointed())
 
-    async def change(self, offer_id: str, pointed: Pointed) -> None:
-        """Plan a change of these subjects, which are frozen from here on; or say why that is not possible."""
+    async def change(self, offer_id: str, pointed: Pointed, reason: str = "") -> None:
+        """Plan a change of these subjects, which are frozen from here on; or say why that is not possible.
+
+        `reason` is what stands in its line already.
+        """
         offers = same_key(offer_id) if offer_of(offer_id).action.key else (offer_of(offer_id),)
         if offer_id != offers[0].id:  # by its own name, not by the key that it shares
             offers = (offer_of(offer_id),)
@@ -159,7 +165,7 @@ class Changes(Screen[None]):
         elif len(possible) > 1:
             await self._ask_which(possible)
         else:
-            await self._aimed(*possible[0])
+            await self._aimed(*possible[0], reason)
 
     def _by_state(self, possible: Sequence[tuple[Offer, Aim]]) -> tuple[Offer, Aim] | None:
         """Of stop and start the one that the fleet's state leaves; None when that does not say."""
@@ -188,11 +194,11 @@ class Changes(Screen[None]):
 
         await self.app.push_screen(ChoiceMenu("which of both", told), chosen)
 
-    async def _aimed(self, offer: Offer, found: Aim) -> None:
+    async def _aimed(self, offer: Offer, found: Aim, reason: str = "") -> None:
         """One queue at a time: ask for it where there are several."""
         assert found.targets is not None
         if offer.action.scope is not Scope.QUEUE or len(found.targets) == 1:
-            await self._ask(self._question(offer, found.targets, found.note))
+            await self._ask(replace(self._question(offer, found.targets, found.note), reason=reason))
             return
         from screens.choice import ChoiceMenu
 
@@ -322,6 +328,8 @@ class Changes(Screen[None]):
         """Do what was chosen by its name; the subjects are those of the moment when the list was opened."""
         if command.id == "change":
             await self.change(command.argument, pointed)
+        elif command.id in ("nccl-run", "nccl-sweep"):
+            await self.nccl_form(sweep=command.id == "nccl-sweep")
         elif command.id == "undo":
             await self.undo(command.argument)
         elif command.id == "arm":

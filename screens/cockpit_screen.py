@@ -21,6 +21,7 @@ from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.nccl_tests import NcclTests
 from screens.output_view import OutputView
 from screens.overview import OverviewPane
 from screens.pane import TablePane
@@ -45,7 +46,7 @@ class Changed(Message):
         return isinstance(message, Changed)
 
 
-class CockpitScreen(Changes, Verbs):
+class CockpitScreen(Changes, Verbs, NcclTests):
     """One cluster. It does no work while another cluster's screen is in front."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
@@ -72,9 +73,11 @@ class CockpitScreen(Changes, Verbs):
     def _make_pane(self, view: str) -> Pane:
         name = view.removeprefix("pane-")
         if name == "overview":
-            return OverviewPane(self.cluster)
+            return OverviewPane(self.cluster, self.nccl_spec(self._heard))
         if name == "log":
             return self.make_log(self._heard)
+        if name == "nccl":
+            return self.make_nccl(self._heard)
         return GpusPane(self._specs[name]) if name == "gpus" else TablePane(self._specs[name])
 
     def on_mount(self) -> None:
@@ -160,7 +163,7 @@ class CockpitScreen(Changes, Verbs):
         steady, problems = self.clock.steady(), self.cluster.problems()
         width = self.size.width
         self.query_one("#header", chrome.Line).say(
-            chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, self.run_pieces())
+            chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, [*self.run_pieces(), *self.nccl_pieces()])
         )
         self.query_one("#sources", chrome.Line).say(
             chrome.source_pieces(self.cluster.sources(), steady, self.app, width)
@@ -178,7 +181,7 @@ class CockpitScreen(Changes, Verbs):
         on = self.on_scopes(self.pointed())
         if self.in_detail:
             return ("text", *on)
-        return (*self.front.scopes, *on) if self.output_view() is None else ("text", "output", *on)
+        return (*self.front.scopes, *on) if self.output_view() is None else ("text", *on, "output")
 
     # The way.
 

@@ -61,6 +61,7 @@ _WORDS: Mapping[str, str] = {
     "log": "log",
     "cost": "cost",
     "storage": "storage",
+    "nccl": "NCCL test",
 }
 
 
@@ -114,6 +115,12 @@ def _storage(cluster: Cluster, key: str) -> list[Line]:
     return storage_lines(cluster, key)
 
 
+def _nccl(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.nccl import nccl_lines  # nor is the history
+
+    return nccl_lines(cluster, key)
+
+
 DETAILS: Mapping[str, Lines] = {
     "node": _node,
     "job": _job,
@@ -123,6 +130,7 @@ DETAILS: Mapping[str, Lines] = {
     "log": _log,
     "cost": _cost,
     "storage": _storage,
+    "nccl": _nccl,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }

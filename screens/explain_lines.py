@@ -151,6 +151,12 @@ def _storage(cluster: Cluster, key: str) -> list[Line]:
     return explain_storage(cluster, key)
 
 
+def _nccl(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.nccl import explain_nccl  # nor is the history of NCCL tests
+
+    return explain_nccl(cluster, key)
+
+
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "node": explain_node,
     "job": explain_job,
@@ -164,4 +170,5 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "log": _log,
     "cost": _cost,
     "storage": _storage,
+    "nccl": _nccl,
 }

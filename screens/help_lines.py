@@ -36,6 +36,7 @@ _WORDS = (
 LEGENDS: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         "queue": (("R 4  PD 20", "a whole array on one line: how many of its tasks are in each state"),),
+        "nccl": (("of expected", "by this cluster's last good ones of the same shape, else by the catalogue"),),
         "gpus": (("heatmap", "a cell is a GPU: height and colour are its value, a sign is its state"),),
     }
 )

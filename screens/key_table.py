@@ -75,13 +75,13 @@ CAPITALS: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 # Those of them that no action has yet.
 RESERVED: Mapping[str, str] = MappingProxyType(
-    {key: words for key, words in CAPITALS.items() if key not in {action.key for action in ACTIONS}}
+    {key: words for key, words in CAPITALS.items() if key not in {"N", *(action.key for action in ACTIONS)}}
 )
 # What the cursor is on: beside the scopes of a pane, so that the last line shows the changes that fit.
 ON = ("node", "job", "queue")
 _FOOTERS: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType(
     {
-        "drain": (("node",), 1), "resume": (("node",), 4), "cancel": (("job",), 1), "requeue": (("job",), 4),
+        "drain": (("node",), 2), "resume": (("node",), 4), "cancel": (("job",), 2), "requeue": (("job",), 4),
         "scale": (("queue",), 8),
     }
 )  # fmt: skip
@@ -116,6 +116,8 @@ KEYS: tuple[Key, ...] = (
         "app", _PANES, first=True, drop=7),
     Key("pane.cost", "8", "pane('cost')", "cost", "What runs costs by the hour, and what of it does nothing.", "app",
         _PANES, first=True, drop=7),
+    Key("pane.nccl", "5", "pane('nccl')", "NCCL", "NCCL tests: what was measured, how it compares, the trend.", "app",
+        _PANES, first=True),
     Key("pane.log", "9", "pane('log')", "log", "What the cockpit did and met: errors in full, and the audit.", "app",
         _PANES, first=True, drop=6),
     Key("app.filter", "slash", "filter", "filter", "Show only lines with these words; `!` inverts, `field:value`.",
@@ -130,6 +132,8 @@ KEYS: tuple[Key, ...] = (
     Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
         ("grid",), drop=7),
     *_change_keys(),
+    Key("nccl.run", "N", "screen.nccl_test", "NCCL test",
+        "Measure idle nodes: form and plan come first. While one runs: how it goes.", "grid", first=True, listed=False),
     Key("text.open", "enter", "open", "follow", "Open what the underlined words lead to.", "text", ("text",), drop=4),
     Key("output.error", "f", "first_error", "first error",
         "The first error in all of the file, and what it means; there, the next one.", "output", ("output",)),

@@ -62,7 +62,7 @@ class OverviewPane(Vertical):
         self._panels: tuple[TablePane | Heatmap, ...] = (
             TablePane(compact(specs["nodes"]), id="overview-nodes"),
             self._heat,
-            TablePane(nccl or nothing_yet("nccl", NO_NCCL), id="overview-nccl"),
+            TablePane(compact(nccl) if nccl else nothing_yet("nccl", NO_NCCL), id="overview-nccl"),
             TablePane(compact(specs["queue"]), id="overview-queue"),
         )
         self._calm, self._events = Line(id="overview-calm"), Line(id="overview-events")

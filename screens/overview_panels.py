@@ -14,6 +14,7 @@ from screens.pane_spec import PaneSpec
 # The columns of each panel, and how narrow those that may be cut can get.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "nodes": ("node", "state", "gpus", "jobs", "reason"),
+    "nccl": ("when", "verdict", "busbw", "pct", "trend", "collective", "nodes"),
     "queue": ("job", "user", "state", "nodes", "elapsed", "name", "where"),
 }
 _NARROWER = {"reason": 14, "where": 14}

@@ -14,11 +14,12 @@ from screens.lines import Line, section
 
 JOBS_FIRST = 6  # jobs that stand at the top; the others come last
 CLUSTER_JOBS_FIRST = 200  # of a whole cluster every job that loses its work stands before anything else
-_ORDER = ("jobs", "irreversible", "warnings", "ahead", "effects", "commands", "left_out", "for_good", "offers")
-_CLUSTER_ORDER = ("jobs", "effects", "irreversible", "warnings", "ahead", "commands", "left_out", "for_good", "offers")
+# What cannot be undone stands in the head already.
+_ORDER = ("jobs", "warnings", "ahead", "effects", "commands", "left_out", "for_good", "offers")
+_CLUSTER_ORDER = ("jobs", "effects", "warnings", "ahead", "commands", "left_out", "for_good", "offers")
 _AHEAD = {"fail": "critical", "warn": "warning", "unknown": "stale"}
 _MONEY = ("saves ", "what it saves ")  # how the effect begins that tells it
-_TITLES = {"irreversible": "critical", "warnings": "warning"}
+_TITLES = {"warnings": "warning"}
 
 
 def head_lines(plan: Plan, note: str = "") -> list[Line]:
@@ -80,7 +81,10 @@ def _jobs(plan: Plan, part: Section) -> tuple[str, tuple[str, ...]]:
     if len(fates) > 1:
         return part.title, part.lines
     fate = printable(fates.pop())
-    return f"{plural(len(plan.jobs), 'job')}, each {fate}", tuple(line.removesuffix(f"  {fate}") for line in part.lines)
+    each = ", each of them" if len(plan.jobs) > 1 else ""
+    return f"{plural(len(plan.jobs), 'job')}{each}: {fate}", tuple(
+        line.removesuffix(f"  {fate}") for line in part.lines
+    )
 
 
 def _named(part: Section, plan: Plan) -> str:

@@ -19,6 +19,8 @@ def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
     if subject.kind == "problem" and subject.key:
         about = next((problem.subject for problem in problems if problem.key == subject.key), "")
         return f"problem: {about}" if about else "problem"
+    if subject.kind == "nccl":
+        return "NCCL test"  # its id says nothing to anybody
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"
 
 

@@ -23,6 +23,7 @@ BASELINE_RUNS = 5
 _READ_BYTES = 32 * 2**20  # the newest part of a longer file
 _MAX_LINE = 256 * 1024
 _MAX_ROWS = 100
+_MAX_TEXT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class HistoryRun:
     kind: str = "run"  # run, sweep or read
     job_id: int | None = None
     origin: str = ""  # the file it was read from
+    proof: tuple[str, ...] = ()  # NCCL's own lines that show the way the data went
+    settings: tuple[tuple[str, str], ...] = ()  # what the environment set, by NCCL's own words
+    pairs: tuple[tuple[str, str, float | None], ...] = ()  # of a sweep: the best GB/s of each pair, None: none
 
     @property
     def good(self) -> bool:
@@ -82,6 +86,8 @@ def history_record(
         curve=tuple(curve[-_MAX_ROWS:]),
         versions=_merged(run.versions, versions),
         transport=run.evidence.transport,
+        proof=tuple(line[:_MAX_TEXT] for line in (run.evidence.transport_line, run.evidence.fallback_line) if line),
+        settings=tuple((name, value[:_MAX_TEXT]) for name, value in list(run.evidence.settings.items())[:_MAX_ROWS]),
         kind=kind,
         job_id=job_id,
         origin=printable(origin),
@@ -153,13 +159,19 @@ def _run(raw: dict[str, Any]) -> HistoryRun:
     known = {each.name for each in fields(HistoryRun)}
     values = {key: value for key, value in raw.items() if key in known}
     values |= {
-        key: tuple(printable(str(word)) for word in values.get(key, ())) for key in ("nodes", "reasons", "flags")
+        key: tuple(printable(str(word)) for word in values.get(key, ()))
+        for key in ("nodes", "reasons", "flags", "proof")
     }
     values |= {
         key: printable(str(values[key])) for key in ("id", "verdict", "kind", "transport", "origin") if key in values
     }
     values["at"] = float(raw["at"])
     values["curve"] = tuple((int(size), float(busbw)) for size, busbw in raw.get("curve", ()))
+    values["pairs"] = tuple(
+        (printable(str(one)), printable(str(other)), None if busbw is None else float(busbw))
+        for one, other, busbw in raw.get("pairs", ())
+    )
+    values["settings"] = tuple((printable(str(key)), printable(str(text))) for key, text in raw.get("settings", ()))
     values["shape"] = _part(Shape, raw.get("shape", {}))
     values["versions"] = _part(NcclVersions, raw.get("versions", {}))
     return HistoryRun(**values)
@@ -176,10 +188,11 @@ def _part(kind: type[Any], raw: dict[str, Any]) -> Any:
 
 def comparable(one: Shape, other: Shape) -> bool:
     """Equal in all that decides a bandwidth; how the instance type became known does not count."""
-    return _key(one) == _key(other)
+    return shape_key(one) == shape_key(other)
 
 
-def _key(shape: Shape) -> tuple[object, ...]:
+def shape_key(shape: Shape) -> tuple[object, ...]:
+    """What decides a bandwidth, to group runs by."""
     return shape.instance_type, shape.nodes, shape.gpus_per_node, shape.collective, shape.algorithm
 
 

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from cockpit.probe.agent.options import DEFAULTS
+from cockpit.probe.agent.sweep import DEFAULTS as SWEEP_DEFAULTS
 from cockpit.probe.fallback import FALLBACK_SCRIPT
 
 # In the order in which they can be run: each one's imports come before it.
@@ -18,6 +19,11 @@ MODULES = (
     "values", "child", "question", "link", "options", "node", "pids", "procs", "mounts", "efa", "klog",
     "nvml_gpu", "nvml", "driver", "inventory", "smi", "neuron", "accel", "main",
 )  # fmt: skip
+# The same for the one look at a job's processes that a diagnosis takes.
+SWEEP_MODULES = (
+    "values", "child", "question", "node", "pids", "mounts", "ranks", "thread", "pyspy", "tails", "sweep",
+)  # fmt: skip
+_NO_PYTHON = """printf '{"k":"x","why":"no python3 on this node"}\\n'\n"""
 
 # Python before it has anything of ours: takes exactly its bytes from stdin and leaves the rest there.
 _BOOT_LINES = (
@@ -92,6 +98,28 @@ def _packed() -> bytes:
 def pynvml_packed() -> bytes:
     """nvidia-ml-py's own source, compressed."""
     return zlib.compress(_pynvml_source().encode(), 9)
+
+
+def sweep_argv(job_id: int, **options: str | float) -> list[str]:
+    """The command for one look at a job's processes; `options` as in agent/sweep.py (raises ValueError for others)."""
+    unknown = set(options) - set(SWEEP_DEFAULTS)
+    if unknown:
+        raise ValueError(f"unknown sweep options: {', '.join(sorted(unknown))}")
+    words = [f"{name}={_word(value)}" for name, value in options.items()]
+    return ["sh", "-c", _SCRIPT, _BOOT, f"job={job_id}", *words]
+
+
+def sweep_stdin() -> bytes:
+    """What goes over stdin for it; stdin then stays open, and its end ends the look."""
+    with _PACKING:
+        return _packed_sweep()
+
+
+@functools.cache
+def _packed_sweep() -> bytes:
+    agent = zlib.compress(modules_source(SWEEP_MODULES).encode(), 9)
+    shell = _NO_PYTHON.encode()
+    return f"{len(shell):<8}{len(agent):<8}{0:<8}".encode() + shell + agent
 
 
 def agent_source() -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from cockpit.catalog.checks import checks_for
 from cockpit.checks.facts import Known, below, version_key
-from cockpit.checks.models import Verdict
+from cockpit.checks.models import NodeResult, Verdict
 from cockpit.config import CheckSettings
 from tests.unit.check_node import FolderNode, found
 
@@ -91,7 +91,7 @@ def test_a_counter_that_rises(node: FolderNode, counter: str, check: str, verdic
     assert counter in bad.evidence[0]
 
 
-def _while_rising(file: Path, check: Callable[[], object]) -> object:
+def _while_rising(file: Path, check: Callable[[], NodeResult]) -> NodeResult:
     ended = threading.Event()
 
     def rise() -> None:

@@ -1,0 +1,151 @@
+"""The NCCL tests of one cluster as the pane shows them: each with what it is measured by. Imports no Textual.
+
+The history is read on a thread: a home directory may hang. What is shown is the last that was read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from cockpit.cluster import Cluster
+from cockpit.config import Rules
+from cockpit.nccl.history import BASELINE_RUNS, History, HistoryRun, baseline, busbw_at, history_path, shape_key
+from cockpit.nccl.models import Expectation
+from cockpit.nccl.verdict import expectation
+
+AGAIN_S = 2.0  # between two looks at the file: other cockpits and the command line write there, too
+_SAME = 0.02  # of a bandwidth: nearer than that two expectations are one
+
+
+@dataclass(frozen=True, slots=True)
+class NcclRow:
+    """One run. `expected` is what its percentage is of; `before` the last good run of the same shape before it."""
+
+    run: HistoryRun
+    expected: Expectation | None = None
+    before: HistoryRun | None = None
+    earlier: tuple[HistoryRun, ...] = ()  # the last good runs of the shape, oldest first
+
+    @property
+    def trend_pct(self) -> float | None:
+        """How much more than the last good one it reached at the same size."""
+        size, busbw = self.run.size_large_bytes, self.run.busbw_large_gbs
+        old = busbw_at(self.before, size) if self.before is not None and size is not None else None
+        return None if not old or busbw is None else 100 * (busbw / old - 1)
+
+
+def rows_of(runs: Iterable[HistoryRun], rules: Rules) -> tuple[NcclRow, ...]:
+    """Every run with what came before it, newest first."""
+    good: dict[tuple[object, ...], list[HistoryRun]] = defaultdict(list)
+    rows = []
+    for run in sorted(runs, key=lambda run: run.at):
+        same = good[shape_key(run.shape)]
+        rows.append(_row(run, same, rules))
+        if run.good and run.curve:
+            same.append(run)
+    return tuple(reversed(rows))
+
+
+def _row(run: HistoryRun, same: list[HistoryRun], rules: Rules) -> NcclRow:
+    size = run.size_large_bytes
+    fitting = [old for old in same if size is not None and busbw_at(old, size) is not None][-BASELINE_RUNS:]
+    return NcclRow(run, _expected(run, fitting, rules), fitting[-1] if fitting else None, tuple(fitting))
+
+
+def _expected(run: HistoryRun, fitting: list[HistoryRun], rules: Rules) -> Expectation | None:
+    """What it was judged by: the one of both that its percentage fits, for the catalogue may have changed since."""
+    if run.pct is None or not run.busbw_large_gbs or run.size_large_bytes is None:
+        return None
+    good = 100 * run.busbw_large_gbs / run.pct
+    found = (baseline(fitting, run.shape, run.size_large_bytes, rules), expectation(run.shape, rules))
+    near = (each for each in found if each is not None and abs(each.good_gbs / good - 1) < _SAME)
+    return next(near, Expectation("", good, None, None))
+
+
+class NcclBook:
+    """`rows` never waits; `listen` is told when there is something new."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._steady, self._rules = cluster.clock.steady, cluster.rules
+        self._history = History(history_path(cluster.config.name))
+        self._rows: tuple[NcclRow, ...] | None = None
+        self._stamp: object = None
+        self._fault = ""
+        self._reading = threading.Lock()
+        self._again = False
+        self._read_at: float | None = None
+        self._listeners: list[Callable[[str], None]] = []
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Call listener("nccl") on the reading thread after each change."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+
+    @property
+    def fault(self) -> str:
+        """Why the history could not be read; "" when it could."""
+        return self._fault
+
+    @property
+    def skipped(self) -> int:
+        """Lines that could not be read."""
+        return self._history.skipped
+
+    def rows(self) -> tuple[NcclRow, ...] | None:
+        """Newest first, the very same object while nothing has changed; None before the history was read once."""
+        if self._read_at is None or self._steady() - self._read_at >= AGAIN_S:
+            self.read()
+        return self._rows
+
+    def row(self, key: str) -> NcclRow | None:
+        """The run with that id."""
+        return next((row for row in self.rows() or () if row.run.id == key), None)
+
+    def read(self) -> None:
+        """Look at the file on a thread; once more when one is at it."""
+        self._again = True
+        if self._reading.acquire(blocking=False):
+            self._read_at = self._steady()
+            threading.Thread(target=self._work, name="nccl-history", daemon=True).start()
+
+    def _work(self) -> None:
+        before = (self._rows, self._fault)
+        try:
+            while self._again:
+                self._again = False
+                self._look()
+        finally:
+            self._reading.release()
+        if (self._rows, self._fault) != before:
+            for listener in tuple(self._listeners):
+                listener("nccl")
+
+    def _look(self) -> None:
+        try:
+            stamp = self._file_stamp()
+            if self._rows is not None and stamp == self._stamp and not self._fault:
+                return
+            self._rows, self._stamp, self._fault = rows_of(self._history.load(), self._rules), stamp, ""
+        except OSError as error:  # what was read before stays
+            self._rows, self._fault = self._rows or (), error.strerror or str(error)
+
+    def _file_stamp(self) -> object:
+        try:
+            about = self._history.path.stat()
+        except FileNotFoundError:
+            return None
+        return about.st_mtime_ns, about.st_size
+
+
+_books: WeakKeyDictionary[Cluster, NcclBook] = WeakKeyDictionary()
+
+
+def nccl_book(cluster: Cluster) -> NcclBook:
+    """The one of that cluster."""
+    if cluster not in _books:
+        _books[cluster] = NcclBook(cluster)
+    return _books[cluster]
