@@ -10,7 +10,7 @@ from cockpit.cost_report import price_words, usd
 from cockpit.event_models import ClusterEvent
 from cockpit.models import Health
 from cockpit.text import printable
-from cockpit.words import moment, span
+from cockpit.words import moment, plural, span
 from screens.lines import Line, Piece, fact, facts, section
 from themes import state_token
 
@@ -48,7 +48,7 @@ def instance_lines(cluster: Cluster, name: str) -> list[Line]:
             ("launched", since),
             ("template", found.template),
             ("addresses", ", ".join((found.private_ip, *found.other_ips)[:8])),
-            ("EFA", "" if found.efa is None else f"{found.efa} interfaces attached"),
+            ("EFA", "" if found.efa is None else f"{plural(found.efa, 'interface')} attached"),
         ]
     )
     lines += _reservation(reading, found, now)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from cockpit.models import Fault, FaultKind
-from cockpit.sources.base import Snapshot
+from cockpit.models import Fault, FaultKind, Snapshot
 from cockpit.store import SourceState
 from screens.chrome import source_pieces
 
@@ -16,7 +15,7 @@ FAULT = Fault(FaultKind.DENIED, "reading", "not allowed")
 
 
 def states(*failing: str) -> list[SourceState[str]]:
-    good = Snapshot("x", 0.0, 0.1)
+    good = Snapshot(0.0, 0.1, "x")
     return [
         SourceState(name, 5.0, good, NOW - (30.0 if name in failing else 2.0), FAULT if name in failing else None,
                     note="many" if name == "gpus" else "")
@@ -25,7 +24,9 @@ def states(*failing: str) -> list[SourceState[str]]:
 
 
 def text(width: int, *failing: str) -> str:
-    return "".join(words for words, _ in source_pieces(states(*failing), NOW, None, width))
+    return "".join(
+        piece if isinstance(piece, str) else piece[0] for piece in source_pieces(states(*failing), NOW, None, width)
+    )
 
 
 def test_with_room_every_source_has_its_age_and_note() -> None:
