@@ -145,7 +145,7 @@ def _died(evidence: Evidence, found: Sequence[Rank]) -> Hypothesis:
     elif zombies:
         how = "its process has ended" if len(found) == 1 else "their processes have ended"
     else:
-        how = "its process is gone" if len(found) == 1 else "their processes are gone"
+        how = "no process of it is left" if len(found) == 1 else "no process of them is left"
     sentence = f"{who(found)} {_verb(found, 'is', 'are')} gone: {how}; the others wait for it"
     if early and not reason:
         sentence = f"{who(found)} never started, or ended at once: {how} and the others wait for all to come"
