@@ -6,7 +6,7 @@ JOBS   ?= 2
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests
 
-.PHONY: demo test check format bench rig rig-down packages goldens keys clean help
+.PHONY: demo test check format bench rig rig-down packages goldens keys screenshots clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ goldens: $(VENV)/.dev   ## write the plain-text screens anew; look at the diff b
 
 keys: $(VENV)/.dev   ## write docs/KEYS.md anew from the key table
 	XDG_CONFIG_HOME=/nonexistent $(BIN)/cockpit keys --markdown > docs/KEYS.md
+
+screenshots: $(VENV)/.dev   ## make the pictures in docs/screenshots anew, from the demo
+	$(BIN)/python -m tests.screenshots docs/screenshots
 
 packages:        # what the rig needs, where we may install it
 	@PACKAGES="$(RIG_PACKAGES)" sh tests/rig/packages.sh

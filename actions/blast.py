@@ -69,6 +69,7 @@ def gpu_time(hours: float) -> str:
 
 
 def job_line(job: HurtJob) -> str:
-    """One job on one line: id, user, name, state, time, GPUs, what becomes of it."""
+    """One job on one line: id, user, name, state, time, nodes and time left where told, GPUs, what becomes of it."""
     gpus = plural(job.gpus, "GPU") if job.gpus is not None else "GPUs not told"
-    return f"{job.label}  {job.user}  {job.name}  {job.state} {span(job.elapsed_s)}  {gpus}  {job.fate}"
+    left = f", {span(job.left_s)} left on {job.hostlist}" if job.left_s is not None else ""
+    return f"{job.label}  {job.user}  {job.name}  {job.state} {span(job.elapsed_s)}{left}  {gpus}  {job.fate}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from actions import blast
@@ -10,7 +11,7 @@ from actions.aws_steps import AWS, WAIT
 from actions.draft import Draft
 from actions.errors import ActionError, Refusal
 from actions.fleet_wishes import Started, Stopped
-from actions.spec import NAMED, Context, HurtJob, Options, Plan, Scope, Step, Targets, Wish
+from actions.spec import NAMED, NO_AWS, Context, HurtJob, Options, Plan, Scope, Step, Targets, Wish
 from cockpit.cost import compute_usd_h
 from cockpit.cost_report import LIST_NOTE, cost_of, usd
 from cockpit.fleet_power import How, PowerPlan, PowerStep
@@ -37,7 +38,7 @@ def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         power,
         Stopped(targets.names),
         jobs=_jobs(cluster, how),
-        effects=(*power.effects, *_saved(cluster)),
+        effects=(*_saved(cluster), *power.effects),
         needs=(AWS_SOURCE, NODES, QUEUE),
     )
 
@@ -126,6 +127,11 @@ def _jobs(cluster: Cluster, how: How) -> tuple[HurtJob, ...]:
         hit = blast.killed(cluster, running)
     else:
         hit = blast.touched(cluster, running, "runs to its end", loses=False)
+    ends = {job.job_id: job.ends_at for job in running}
+    now = cluster.head_now()
+    hit = tuple(
+        replace(job, left_s=max(0.0, end - now)) if (end := ends.get(job.job_id)) is not None else job for job in hit
+    )
     return (*hit, *blast.touched(cluster, waiting, "waits until the next start", loses=False))
 
 
@@ -153,10 +159,26 @@ def _sizes(text: str) -> Mapping[str, int]:
     return sizes
 
 
+def by_state(cluster: Cluster) -> str:
+    """Which of both fits the fleet as it was last read: stop, start, or "" when only a person can say."""
+    reading = cluster.view.aws
+    if reading is None or not cluster.trusts(AWS_SOURCE):
+        return ""
+    if reading.fleet.data is not None:
+        return {"RUNNING": "stop", "STOPPED": "start"}.get(reading.fleet.data.status, "")
+    if reading.scope.fleet_table:
+        return ""
+    if reading.hyperpod.data is not None:
+        counts = [group.current or 0 for group in reading.hyperpod.data.groups if group.node_type != "Controller"]
+        return "stop" if any(counts) else "start"
+    states = {one.state for one in reading.instances.data or () if one.role == "compute" and one.alive}
+    return {frozenset({"running"}): "stop", frozenset({"stopped"}): "start"}.get(frozenset(states), "")
+
+
 def cluster_target(cluster: Cluster) -> Targets:
     """The cluster itself as a target."""
     return Targets(Scope.CLUSTER, (cluster.config.name,))
 
 
 def why_not(ctx: Context) -> str | None:
-    return None if ctx.cluster.aws.wanted else "the config names no region: AWS cannot be asked"
+    return None if ctx.cluster.aws.wanted else NO_AWS

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from actions import blast
-from actions.aws_steps import WAIT
+from actions.aws_steps import AWS, WAIT
 from actions.outcome import Result
 from actions.spec import COUNTED, Look, Plan, Step
 from cockpit.text import printable
@@ -36,8 +36,10 @@ def command(argv: Iterable[str]) -> str:
 
 
 def _commands_title(plan: Plan) -> str:
-    on_head = all(step.via == "head" for step in plan.steps)
-    return f"Commands, on the head of {plan.cluster}" if on_head else "Steps, in this order"
+    ways = {step.via for step in plan.steps}
+    if ways == {"head"}:
+        return f"Commands, on the head of {plan.cluster}"
+    return "Steps, in this order" if ways & {"head", AWS, WAIT} else f"Commands, on the nodes of {plan.cluster}"
 
 
 def _step_line(step: Step) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NODE_NEEDS: tuple[SourceKey[Any], ...] = (NODES, QUEUE)  # what must be live for changes of nodes and queues
 JOB_NEEDS: tuple[SourceKey[Any], ...] = (QUEUE,)
+NO_AWS = "the config names no region: AWS cannot be asked"
 READ, UNDONE_EASILY, COUNTED, NAMED = range(4)  # the tiers
 
 
@@ -111,6 +112,7 @@ class HurtJob:
     elapsed_s: float | None
     fate: str
     loses: bool
+    left_s: float | None = None  # until its time limit, where a plan tells that
 
     @property
     def gpu_hours(self) -> float | None:
@@ -291,7 +293,7 @@ class Action:
     def disabled_reason(self, ctx: Context) -> str | None:
         """Why it cannot be used just now, in a few words; None when it can. Quick enough for every repaint."""
         cluster = ctx.cluster
-        if cluster.read_only:
+        if cluster.read_only and self.tier > READ:
             return cluster.lock.why()
         for source in self.needs:
             if not cluster.trusts(source):
@@ -317,6 +319,10 @@ class Action:
 def stale(cluster: Cluster, source: SourceKey[Any]) -> str:
     """Why an action that rests on this source is refused."""
     age_s = cluster.store.state(source).age_s(cluster.clock.steady())
+    if source.name == "aws":
+        if not cluster.aws.wanted:
+            return NO_AWS
+        return "AWS could not be read so far" if age_s is None else f"AWS was last read {span(age_s)} ago: too old"
     if age_s is None:
         return f"the {source.name} could not be read so far"
     return f"the {source.name} were last read {span(age_s)} ago: too old to act on"

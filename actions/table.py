@@ -278,7 +278,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "stop",
-        "",
+        "P",
         "stop the cluster",
         "Stop the whole cluster: every compute instance, and the head when asked for.",
         Scope.CLUSTER,
@@ -293,7 +293,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "start",
-        "",
+        "P",
         "start the cluster",
         "Start the whole cluster, the head first when it is off.",
         Scope.CLUSTER,
@@ -312,6 +312,12 @@ ACTIONS: tuple[Action, ...] = (
         NAMED,
         _plan("timetable.schedule"),
         (AWS,),
+        options=(
+            Option("at", "word", "when to stop, such as Fri 19:00"),
+            Option("start_at", "word", "when to start again, such as Mon 07:00"),
+            Option("every", "word", "day, weekday or week; nothing: once"),
+            Option("head", "flag", "the head node, too, once everything else is down"),
+        ),
         why_not=_why("timetable.why_not"),
     ),
     Action(
@@ -330,7 +336,7 @@ _BY_ID = {action.id: action for action in ACTIONS}
 
 
 def by_key(key: str) -> tuple[Action, ...]:
-    """The actions of a key, in the order in which they are offered; `L` holds, or releases what is held."""
+    """The actions of a key, in the order in which they are offered; `L` holds or releases, `P` stops or starts."""
     return tuple(action for action in ACTIONS if action.key == key)
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_actions, cli_cost, cli_schedules
+from cockpit.cli_checks import add_checks
+from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
 from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
 from cockpit.models import Fault, FaultError, FaultKind
@@ -98,7 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
+    add_checks(commands, _common_after, _load)
     add_nccl(commands, _common_after, _load)
+    add_diagnose(commands, _common_after, _load)
     return parser
 
 
@@ -354,6 +358,8 @@ def _demo(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
+        if demo.lacks:
+            print(f"cockpit: {demo.lacks}", file=sys.stderr)
         config = load_config(demo.start())
         name = next(iter(config.clusters))
         if arguments.headless:

@@ -98,6 +98,7 @@ class Cluster:
         self._started = False
         self.aws = AwsWiring(config, self.slurm, self.store, lambda: self.view.nodes or (), clock)
         self.watches_gpus = watch_gpus
+        self.only_nodes: frozenset[str] | None = None  # watch the GPUs of these alone; None: of all
         self._pool: NodePool | None = None
         self._pool_lock = threading.Lock()
         self._on_demand = OnDemand(self.slurm, self._open_nodes)
@@ -149,6 +150,8 @@ class Cluster:
     def _gpu_targets(self) -> Iterable[Target]:
         """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
         for node in self.view.nodes or ():
+            if self.only_nodes is not None and node.name not in self.only_nodes:
+                continue
             if joins.has_accelerators(node) and node.address and not node.state.has(*WITHOUT_MACHINE):
                 yield Target(node.name, node.address)
 
@@ -397,9 +400,13 @@ class Cluster:
         try:
             return self._on_demand.job_pids(node, job)
         finally:
-            watched = self.view.fleet.nodes if self.view.fleet else {}
-            if self._pool is not None and node.name not in watched:
-                self._pool.forget(node.name)  # nobody would see it come back as another machine
+            self.let_go(node.name)
+
+    def let_go(self, name: str) -> None:
+        """End the connection to a node that is not watched: nobody would see it come back as another machine."""
+        watched = self.view.fleet.nodes if self.view.fleet else {}
+        if self._pool is not None and name not in watched:
+            self._pool.forget(name)
 
 
 def _has_looked(watch: NodeWatch) -> bool:

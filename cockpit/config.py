@@ -99,6 +99,36 @@ class KeySetting:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnCheck:
+    """A check of the site's: a command on every node, and how its answer is read.
+
+    `parse`: exit (0 is good), nagios (0 good, 1 warn, 2 fail), match or no_match (`pattern` in the output), number
+    (the first group of `pattern`, or the first number, against the limits). `severity` is what bad means.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    parse: str = "exit"
+    pattern: str = ""
+    severity: str = "warn"
+    above: float | None = None
+    below: float | None = None
+    means: str = ""
+    next_step: str = ""
+    timeout_s: float = 10.0
+    kinds: tuple[str, ...] = ("health",)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """What a site wants otherwise than the catalogue of checks."""
+
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    off: tuple[str, ...] = ()
+    commands: tuple[OwnCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file. `default` is always a key of `clusters` when that is not empty."""
 
@@ -110,6 +140,7 @@ class Config:
     ascii: bool = False
     keys: Mapping[str, KeySetting] = field(default_factory=dict)  # by id, in the file's order
     redact_screenshots: bool = False
+    checks: CheckSettings = CheckSettings()
 
 
 def config_path(environ: Mapping[str, str] = os.environ) -> Path:

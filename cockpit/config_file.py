@@ -14,11 +14,13 @@ from cockpit.addresses import take_apart
 from cockpit.config import (
     AUTO_THEME,
     KINDS,
+    CheckSettings,
     ClusterConfig,
     Config,
     ConfigError,
     KeySetting,
     NodeAccess,
+    OwnCheck,
     Refresh,
     Rules,
     theme_names,
@@ -285,6 +287,95 @@ def _keys(place: _Place, node: yaml.Node) -> dict[str, KeySetting]:
     }
 
 
+def _list_of(read: Reader) -> Reader:
+    def items(place: _Place, node: yaml.Node) -> tuple[Any, ...]:
+        if not isinstance(node, yaml.SequenceNode):
+            raise place.error(node, "must be a list: one `- ` line each, or [a, b]")
+        return tuple(read(place, item) for item in node.value)
+
+    return items
+
+
+def _pattern(place: _Place, node: yaml.Node) -> str:
+    text = _scalar(place, node)
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise place.error(node, f"is no regular expression: {error}") from None
+    return text
+
+
+def _check_name(place: _Place, node: yaml.Node) -> str:
+    name = _scalar(place, node)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,40}", name):
+        raise place.error(node, f"must be lower-case letters, digits, - and _, not {name!r}")
+    return name
+
+
+def _check_id(place: _Place, node: yaml.Node) -> str:
+    return _known_check(place, node, _scalar(place, node))
+
+
+def _known_check(place: _Place, node: yaml.Node, name: str) -> str:
+    from cockpit.catalog.checks import known_checks  # only when it is used: the catalogue costs 20 ms
+
+    if name not in known_checks() and not name.startswith("own."):
+        known = dict.fromkeys(known_checks())
+        raise place.error(node, f"no check named {name!r}{_suggestion(name, known)}")
+    return name
+
+
+def _thresholds(place: _Place, node: yaml.Node) -> dict[str, dict[str, float]]:
+    from cockpit.catalog.checks import check_fact
+
+    found: dict[str, dict[str, float]] = {}
+    for name, (at, value) in _pairs(place, node).items():
+        below = place.below(name)
+        readers = {key: _number(0, 1e12) for key in check_fact(_known_check(below, at, name)).thresholds}
+        if not readers:
+            raise below.error(at, "has no thresholds")
+        found[name] = _section(readers)(below, value)
+    return found
+
+
+def _own_check(place: _Place, node: yaml.Node) -> OwnCheck:
+    values = _section(_OWN_CHECK)(place, node)
+    for key in ("name", "argv"):
+        if not values.get(key):
+            raise place.error(node, f"needs `{key}`")
+    parse = values.get("parse", "exit")
+    if parse in ("match", "no_match") and "pattern" not in values:
+        raise place.error(node, f"`parse: {parse}` needs a `pattern`")
+    if parse == "number" and "above" not in values and "below" not in values:
+        raise place.error(node, "`parse: number` needs `above` or `below`")
+    renamed = {"next": "next_step", "timeout": "timeout_s", "for": "kinds"}
+    return OwnCheck(**{renamed.get(key, key): value for key, value in values.items()})
+
+
+def _checks(place: _Place, node: yaml.Node) -> CheckSettings:
+    values = _section({"thresholds": _thresholds, "off": _list_of(_check_id), "commands": _list_of(_own_check)})
+    settings = CheckSettings(**values(place, node))
+    names = [check.name for check in settings.commands]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise place.below("commands").error(node, f"{twice!r} stands twice")
+    return settings
+
+
+_OWN_CHECK: dict[str, Reader] = {
+    "name": _check_name,
+    "argv": _list_of(_scalar),
+    "parse": _one_of("exit", "nagios", "match", "no_match", "number"),
+    "pattern": _pattern,
+    "severity": _one_of("warn", "fail"),
+    "above": _number(-1e15, 1e15),
+    "below": _number(-1e15, 1e15),
+    "means": _scalar,
+    "next": _scalar,
+    "timeout": _duration,
+    "for": _list_of(_one_of("efa", "health")),
+}
+
+
 _TOP: dict[str, Reader] = {
     "default": _scalar,
     "clusters": _clusters,
@@ -293,10 +384,11 @@ _TOP: dict[str, Reader] = {
     "ascii": _flag,
     "keys": _keys,
     "redact_screenshots": _flag,
+    "checks": _checks,
 }
 
 # Those that are fields of Config as they are read.
-_SHOWN = ("theme", "ascii", "keys", "redact_screenshots")
+_SHOWN = ("theme", "ascii", "keys", "redact_screenshots", "checks")
 
 # What other files of the user's are read with, such as themes.
 Place = _Place

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from cockpit.config import state_dir
 
@@ -35,6 +35,12 @@ def open_private(path: Path) -> TextIO:
     """A new file with mode 0600; raises FileExistsError rather than following what lies there."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     return os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+
+
+def open_private_binary(path: Path) -> BinaryIO:
+    """The same for bytes."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    return os.fdopen(descriptor, "wb")
 
 
 def write_private(path: Path, text: str) -> None:

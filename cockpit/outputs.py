@@ -48,6 +48,11 @@ def output_places(cluster: Cluster, outputs: JobOutputs) -> list[Where]:
 
 def find_outputs(cluster: Cluster, job: str) -> JobOutputs:
     """The files of a job that somebody names: 123, 123_7 or 123+1. Raises ConfigError and FaultError."""
+    return job_outputs(find_job(cluster, job)[0])
+
+
+def find_job(cluster: Cluster, job: str) -> tuple[JobDetail, bytes]:
+    """Slurm's record of a job that somebody names, read and as it came. Raises ConfigError and FaultError."""
     named = _JOB.fullmatch(job)
     if named is None:
         raise ConfigError(f"{job!r} is no job: write 123, 123_7 for a task of an array, or 123+1")
@@ -59,5 +64,5 @@ def find_outputs(cluster: Cluster, job: str) -> JobOutputs:
     if len(details) > 1 and own[0].get("ArrayJobId"):
         tasks = [detail.get("ArrayTaskId") for detail in details if detail.get("ArrayTaskId").isdigit()]
         named_ones = " ".join(f"{named[1]}_{task}" for task in tasks[:4]) or f"{named[1]}_1"
-        raise ConfigError(f"job {job} is an array, and each task has a file of its own; name one, such as {named_ones}")
-    return job_outputs(own[0])
+        raise ConfigError(f"job {job} is an array, and each task is a job of its own; name one, such as {named_ones}")
+    return own[0], raw

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from actions.errors import ActionError
-from actions.spec import Targets
+from actions.spec import Option, Targets
 from cockpit.cluster import Cluster
 from cockpit.words import plural
 from screens.change_offers import Offer
+
+
+def fields_of(cluster: Cluster, offer: Offer) -> tuple[Option, ...]:
+    """What the dialog asks on this cluster: sizes of groups only where there are groups."""
+    reading = cluster.view.aws
+    grouped = reading is not None and bool(reading.scope.hyperpod)
+    return tuple(field for field in offer.fields if field.name != "groups" or grouped)
 
 
 def hints(cluster: Cluster, offer: Offer, targets: Targets) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from actions.spec import Action, Option, Options
+from actions.spec import Action, Option, Options, Scope
 from actions.table import ACTIONS
 from screens.commands import Command, Context, Entry
 from screens.key_table import KEYS
@@ -38,12 +38,15 @@ _QUEUE_STATES = {
 def _offers(action: Action) -> Iterator[Offer]:
     if action.id == "queue":
         for state, words in _QUEUE_STATES.items():
-            yield Offer(f"queue-{state.lower()}", action, f"queue {state.lower()}", words, Options(state=state))
+            yield Offer(f"queue-{state.lower()}", action, f"set queue {state.lower()}", words, Options(state=state))
         return
     if action.id == "cancel":
         yield Offer(action.id, action, action.title, "End jobs.")
         words = "Send jobs a signal, such as USR1 for a checkpoint."
         yield Offer("signal", action, "signal", words, fields=action.options, first="signal")
+        return
+    if action.id == "start":  # it can be planned without the sizes, which only HyperPod has
+        yield Offer(action.id, action, action.title, action.help, fields=action.options)
         return
     first = next((option.name for option in action.options if option.kind != "flag"), "")
     yield Offer(action.id, action, action.title, action.help, fields=action.options, first=first)
@@ -59,7 +62,7 @@ def offer_of(offer_id: str) -> Offer:
 
 
 def same_key(offer_id: str) -> tuple[Offer, ...]:
-    """The offers that share the key of this one: hold and release."""
+    """The offers that share the key of this one: hold and release, stop and start."""
     key = _BY_ID[offer_id].action.key
     return tuple(offer for offer in OFFERS if offer.action.key == key and offer.id == offer.action.id)
 
@@ -84,8 +87,8 @@ def change_entries(context: Context) -> Iterator[Entry]:
 
 
 def fitting_entries(context: Context) -> Iterator[Entry]:
-    """For the menu of actions: the changes of what the cursor is on."""
+    """For the menu of actions: the changes of what the cursor is on, and of the cluster."""
     for entry in context.changes:
         offer = _BY_ID.get(entry.command.argument) if entry.command.id == "change" else None
-        if offer is None or offer.action.scope.value in context.scopes:
+        if offer is None or offer.action.scope is Scope.CLUSTER or offer.action.scope.value in context.scopes:
             yield entry

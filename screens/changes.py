@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from screens.trail import Trail
 
 _SEVERITY: Mapping[str, SeverityLevel] = {"ok": "information", "failed": "error"}
-_FAMILIES = ("nodes", "quarantine", "power", "scale", "queues", "jobs", "runner", "undo")
+_FAMILIES = ("nodes", "quarantine", "power", "scale", "queues", "jobs", "fleet", "runner", "undo")
 
 
 class RunEnded(Message):
@@ -119,7 +119,10 @@ class Changes(Screen[None]):
         lock = self.cluster.lock
         if lock.on:
             return lock.why(), Aim()
-        found = aim(self.cluster.view, self.cluster.problems(), pointed, offer.action.scope)
+        if offer.action.scope is Scope.CLUSTER:
+            found = Aim(Targets(Scope.CLUSTER, (self.cluster.config.name,)))
+        else:
+            found = aim(self.cluster.view, self.cluster.problems(), pointed, offer.action.scope)
         if found.targets is None:
             return found.why, found
         chosen = found.targets
@@ -157,17 +160,33 @@ class Changes(Screen[None]):
         possible = [(offer, found) for offer, why, found in told if not why]
         if not possible:
             outlet.tell(self.app, f"{told[0][0].title}: {told[0][1]}", severity="warning")
+        elif len(possible) > 1 and (fits_state := self._by_state(possible)) is not None:
+            await self._aimed(*fits_state)
         elif len(possible) > 1:
             await self._ask_which(possible)
         else:
             await self._aimed(*possible[0], reason)
 
+    def _by_state(self, possible: Sequence[tuple[Offer, Aim]]) -> tuple[Offer, Aim] | None:
+        """Of stop and start the one that the fleet's state leaves; None when that does not say."""
+        if possible[0][0].action.scope is not Scope.CLUSTER:
+            return None
+        from actions.fleet import by_state
+
+        chosen = by_state(self.cluster)
+        return next((each for each in possible if each[0].id == chosen), None)
+
     async def _ask_which(self, possible: Sequence[tuple[Offer, Aim]]) -> None:
-        """Some are held and some are not: nobody but the person knows which is meant."""
+        """Some are held and some are not, or the fleet is in between: only the person knows which is meant."""
         from screens.choice import ChoiceMenu
 
         by_id = {offer.id: (offer, found) for offer, found in possible}
-        told = [Entry(Command(offer.id), offer.title, offer.help, offer.id[0]) for offer, _ in possible]
+        letters = [offer.id[0] for offer, _ in possible]
+        keys = letters if len(set(letters)) == len(letters) else [str(at) for at in range(1, len(letters) + 1)]
+        told = [
+            Entry(Command(offer.id), offer.title, offer.help, key)
+            for (offer, _), key in zip(possible, keys, strict=True)
+        ]
 
         async def chosen(name: str | None) -> None:
             if name is not None:
@@ -199,13 +218,13 @@ class Changes(Screen[None]):
         def make(options: Options) -> Plan:
             return offer.action.plan(self.cluster, targets, options)
 
-        from screens.change_hints import hints
+        from screens.change_hints import fields_of, hints
 
         return Question(
             f"{offer.title} {_short(targets)}",
             make,
             offer.options,
-            offer.fields,
+            fields_of(self.cluster, offer),
             offer.first,
             hints(self.cluster, offer, targets),
             note,

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from cockpit.clock import Clock
 from cockpit.cluster import Cluster
 from cockpit.models import Freshness, Health, Problem
+from cockpit.sources.aws import AWS
 from cockpit.store import SourceState
 from cockpit.words import clock_time, plural, span
 from screens.content import styled
@@ -76,7 +77,7 @@ class ClockLine(Line):
 
 
 def header_pieces(cluster: Cluster, width: int, changes: Iterable[Piece] = ()) -> list[Piece]:
-    """Cluster, what must not be overlooked, then region · kind · what it holds · who, as far as there is room.
+    """Cluster, fleet, what must not be overlooked, then region · kind · what it holds · who, as far as there is room.
 
     `changes` tells what runs, and for how long the cluster is armed.
     """
@@ -84,7 +85,7 @@ def header_pieces(cluster: Cluster, width: int, changes: Iterable[Piece] = ()) -
     pieces: list[Piece] = [(f" {config.name} ", "production" if config.production else "bright")]
     if cluster.read_only:
         pieces.append(("READ-ONLY ", "armed"))
-    pieces += changes
+    pieces += [*fleet_pieces(cluster), *changes]
     if cluster.pace.paused:
         pieces.append(("PAUSED, p resumes ", "warning"))
     if view.site is not None and view.site.sees_all_jobs is False:
@@ -99,6 +100,21 @@ def header_pieces(cluster: Cluster, width: int, changes: Iterable[Piece] = ()) -
     told.append(f"{facts.user}@{facts.hostname}" if facts else config.head)
     room = width - sum(cell_len(piece if isinstance(piece, str) else piece[0]) for piece in pieces)
     return [*pieces, (_joined([word for word in told if word], room), "header")]
+
+
+# What a person has to know of a fleet: up, off on purpose, on its way, or fallen over.
+_FLEET_HEALTH = {"RUNNING": Health.OK, "STOPPED": Health.DRAINED, "PROTECTED": Health.CRITICAL}
+
+
+def fleet_pieces(cluster: Cluster) -> list[Piece]:
+    """The fleet's state as ParallelCluster tells it; with a question mark when it could not be read just now."""
+    reading = cluster.view.aws
+    fleet = reading.fleet if reading is not None else None
+    if fleet is None or fleet.data is None:
+        return []
+    if fleet.fault is not None or not cluster.trusts(AWS):
+        return [(f"{fleet.data.status}? ", state_token(Health.UNKNOWN))]
+    return [(f"{fleet.data.status} ", state_token(_FLEET_HEALTH.get(fleet.data.status, Health.WARN)))]
 
 
 def _joined(words: list[str], room: int) -> str:

@@ -179,7 +179,7 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         on = self.on_scopes(self.pointed())
         if self.in_detail:
             return ("text", *on)
-        return (*self.front.scopes, *on) if self.output_view() is None else ("text", "output", *on)
+        return (*self.front.scopes, *on) if self.output_view() is None else ("text", *on, "output")
 
     # The way.
 

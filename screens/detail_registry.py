@@ -37,6 +37,8 @@ def title(subject: Subject) -> str:
         return f"all {word}s"
     if subject.kind in ("xid", "sxid"):
         return f"{word} {subject.key}"
+    if subject.kind in ("cost", "storage"):
+        return f"{word} › {subject.key.partition(':')[2].strip(':').replace(':', ' ')}"
     key = subject.key.rstrip("_") if subject.kind == "job" else subject.key
     return f"{word} › {key.replace(':', ' ') if subject.kind == 'problem' else key}"
 
@@ -57,6 +59,8 @@ _WORDS: Mapping[str, str] = {
     "throttle": "clock reason",
     "reason": "reason",
     "log": "log",
+    "cost": "cost",
+    "storage": "storage",
     "nccl": "NCCL test",
 }
 
@@ -99,6 +103,18 @@ def _log(cluster: Cluster, key: str) -> list[Line]:
     return log_lines(cluster, key)
 
 
+def _cost(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.money import cost_lines
+
+    return cost_lines(cluster, key)
+
+
+def _storage(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.money import storage_lines
+
+    return storage_lines(cluster, key)
+
+
 def _nccl(cluster: Cluster, key: str) -> list[Line]:
     from screens.details.nccl import nccl_lines  # nor is the history
 
@@ -112,6 +128,8 @@ DETAILS: Mapping[str, Lines] = {
     "queue": _queue,
     "problem": _problem,
     "log": _log,
+    "cost": _cost,
+    "storage": _storage,
     "nccl": _nccl,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},

@@ -139,6 +139,18 @@ def _log(cluster: Cluster, key: str) -> list[Line]:
     return explain_log(cluster, key)
 
 
+def _cost(cluster: Cluster, key: str) -> list[Line]:
+    from screens.explain_money import explain_cost
+
+    return explain_cost(cluster, key)
+
+
+def _storage(cluster: Cluster, key: str) -> list[Line]:
+    from screens.explain_money import explain_storage
+
+    return explain_storage(cluster, key)
+
+
 def _nccl(cluster: Cluster, key: str) -> list[Line]:
     from screens.details.nccl import explain_nccl  # nor is the history of NCCL tests
 
@@ -156,5 +168,7 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "throttle": throttle_lines,
     "reason": reason_lines,
     "log": _log,
+    "cost": _cost,
+    "storage": _storage,
     "nccl": _nccl,
 }

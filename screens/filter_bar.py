@@ -51,6 +51,8 @@ class FilterInput(Input):
         event.prevent_default()
         event.stop()
         text = printable(" ".join(event.text.split()))
+        if self.max_length:  # Input would drop the whole of what is too long, without a word
+            text = text[: max(0, self.max_length - len(self.value) + len(self.selected_text))]
         if self.selection.is_empty:
             self.insert_text_at_cursor(text)
         else:

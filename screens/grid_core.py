@@ -44,7 +44,7 @@ class GridCore(Drawn, Generic[R]):
         self.columns = tuple(columns)
         if len({column.id for column in columns}) != len(self.columns):
             raise ValueError("two columns have the same id")
-        self.title = title
+        self.title, self.headline = title, ""
         self.empty = empty
         fields = _cell_fields(self.columns) if fields is None else fields
         self.fields = {name.lower(): text for name, text in fields.items()}
@@ -259,6 +259,7 @@ class GridCore(Drawn, Generic[R]):
         sort = next((column.title for column in self.columns if column.id == self._sort), "")
         return TitleFacts(
             title=self.title,
+            headline=self.headline,
             focused=self.has_focus,
             total=self.rows_total,
             shown=self.state.count,

@@ -60,6 +60,8 @@ class GridState(Generic[R]):
 
     def page(self, lines: int) -> None:
         """Scroll by whole lines and take the cursor along, as ctrl+d does."""
+        if not self.count:
+            return
         self.top += lines
         self.cursor += lines
         self._clamp_top()
@@ -67,6 +69,8 @@ class GridState(Generic[R]):
 
     def scroll(self, lines: int) -> None:
         """Scroll as a mouse wheel does; the cursor is taken along only where it would leave the screen."""
+        if not self.count:
+            return
         self.top += lines
         self._clamp_top()
         self.move_to(max(self.top, min(self.cursor, self.top + self.height - 1)))

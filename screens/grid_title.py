@@ -31,13 +31,14 @@ class TitleFacts:
     wide: bool
     empty: str
     waiting: str
+    headline: str = ""  # what the rows come to
 
 
 def title_pieces(facts: TitleFacts, signs: Signs) -> tuple[Pieces, Pieces]:
     """The title as (left, right) pieces of (text, style token): `nodes 12 · 2 marked · filter "gpu" 5/12`."""
     left = [(facts.title, "bright" if facts.focused else "text")]
     if facts.total is not None:
-        left.append((f" {facts.total:,}", "text"))
+        left.append((f" {facts.headline}" if facts.headline else f" {facts.total:,}", "text"))
     if facts.stale is not None:
         left.append((f" {signs.dot} {signs.states[Health.UNKNOWN]} {facts.stale}", "bright"))
     more = [(_marks(facts), "mark"), (_range(facts), "mark"), (_hiding(facts), "accent")]

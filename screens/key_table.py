@@ -81,7 +81,7 @@ RESERVED: Mapping[str, str] = MappingProxyType(
 ON = ("node", "job", "queue")
 _FOOTERS: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType(
     {
-        "drain": (("node",), 1), "resume": (("node",), 4), "cancel": (("job",), 1), "requeue": (("job",), 4),
+        "drain": (("node",), 2), "resume": (("node",), 4), "cancel": (("job",), 2), "requeue": (("job",), 4),
         "scale": (("queue",), 8),
     }
 )  # fmt: skip
@@ -112,6 +112,10 @@ KEYS: tuple[Key, ...] = (
     Key("pane.nodes", "2", "pane('nodes')", "nodes", "Show the nodes.", "app", _PANES, first=True),
     Key("pane.gpus", "3", "pane('gpus')", "gpus", "Show the GPUs.", "app", _PANES, first=True),
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", _PANES, first=True),
+    Key("pane.storage", "7", "pane('storage')", "storage", "What is mounted on the nodes, how full it is, what hangs.",
+        "app", _PANES, first=True, drop=7),
+    Key("pane.cost", "8", "pane('cost')", "cost", "What runs costs by the hour, and what of it does nothing.", "app",
+        _PANES, first=True, drop=7),
     Key("pane.nccl", "5", "pane('nccl')", "NCCL", "NCCL tests: what was measured, how it compares, the trend.", "app",
         _PANES, first=True),
     Key("pane.log", "9", "pane('log')", "log", "What the cockpit did and met: errors in full, and the audit.", "app",

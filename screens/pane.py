@@ -50,7 +50,7 @@ class TablePane(Grid[Any]):
         """Show the cluster as it is known now; rows that are the very same objects cost nothing."""
         view, spec = cluster.view, self.spec
         rows, joined = spec.rows(view), spec.joined(view)
-        self.empty = spec.empty(view)
+        self.empty, self.headline = spec.empty(view), spec.headline(view)
         if rows is None:
             self.set_waiting(waiting_words(cluster, spec.source))
         elif rows is self._shown and joined is self._shown_with:

@@ -11,10 +11,12 @@ from cockpit.formats.hostlist import fold
 from cockpit.sources.gpus import GPUS
 from cockpit.sources.slurm import NODES, QUEUE
 from screens import queue_table
+from screens.cost_table import cost_spec
 from screens.gpu_table import GpuTable
 from screens.node_table import NodeTable
 from screens.pane_spec import PaneSpec
 from screens.queue_table import QueueTable
+from screens.storage_table import storage_spec
 
 
 def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
@@ -72,6 +74,8 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             command=queue_table.show_jobs,
             sort="state",
         ),
+        storage_spec(cluster),
+        cost_spec(cluster),
     )
 
 

@@ -209,14 +209,14 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
 
     def _keys(self) -> list[Piece]:
         pieces: list[Piece] = [(" esc ", "accent"), "leave it"]
+        if (offer := self._offer()) is not None:
+            pieces += [("  ctrl+o ", "accent"), f"{offer} instead"]
         if len(self._entries()) > 1:
             pieces += [("  tab ", "accent"), "next line"]
         if any(field.option.kind == "flag" for field in self._fields):
             pieces += [("  space ", "accent"), "turns an option"]
         if self._plan is None and self._again and not self._planning:
             pieces += [("  r ", "accent"), "try again"]
-        if (offer := self._offer()) is not None:
-            pieces += [("  ctrl+o ", "accent"), f"{offer} instead"]
         return pieces
 
     def _offer(self) -> str | None:
@@ -327,10 +327,11 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
 
 
 def _prompt(plan: Plan) -> list[Piece]:
-    """The question in the words of the tier."""
-    kind, where = plan.confirm.kind, f"on {plan.cluster}{', PRODUCTION' if plan.production else ''}"
+    """The question in the words of the tier; what has to be typed comes early, so that it is never cut off."""
+    kind, word = plan.confirm.kind, (plan.confirm.word, "bright")
+    where: list[Piece] = [f" on {plan.cluster}", (" PRODUCTION" if plan.production else "", "production")]
     if kind == "count":
-        return ["to do it ", where, ", type how many it changes: ", (plan.confirm.word, "bright")]
+        return ["type ", word, ", how many it changes, to do it", *where, ":"]
     if kind == "cluster":
-        return ["to do it, type the cluster's name: ", (plan.confirm.word, "bright")]
-    return [f"do it {where}?"]
+        return ["type ", word, ", the cluster's name, to do it:"]
+    return ["do it", *where, "?"]

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from actions import blast
 from actions.plan_lines import Section, sections
-from actions.spec import Plan
+from actions.spec import Plan, Scope
 from cockpit.text import printable
 from cockpit.words import plural
 from screens.lines import Line, section
 
 JOBS_FIRST = 6  # jobs that stand at the top; the others come last
-_ORDER = ("jobs", "irreversible", "warnings", "effects", "commands", "left_out", "for_good", "offers")
-_TITLES = {"irreversible": "critical", "warnings": "warning"}
+CLUSTER_JOBS_FIRST = 200  # of a whole cluster every job that loses its work stands before anything else
+# What cannot be undone stands in the head already.
+_ORDER = ("jobs", "warnings", "effects", "commands", "left_out", "for_good", "offers")
+_CLUSTER_ORDER = ("jobs", "effects", "warnings", "commands", "left_out", "for_good", "offers")
+_MONEY = ("saves ", "what it saves ")  # how the effect begins that tells it
+_TITLES = {"warnings": "warning"}
 
 
 def head_lines(plan: Plan, note: str = "") -> list[Line]:
@@ -23,6 +27,8 @@ def head_lines(plan: Plan, note: str = "") -> list[Line]:
     if note:
         lines.append([(note, "accent")])
     lines.append(hurt_line(plan))
+    if plan.targets.scope is Scope.CLUSTER:
+        lines += [[(printable(effect), "bright")] for effect in plan.effects if effect.startswith(_MONEY)]
     if plan.irreversible:
         lines.append([("cannot be undone: ", "critical"), printable("; ".join(plan.irreversible))])
     return lines
@@ -42,16 +48,18 @@ def plan_text(plan: Plan) -> list[Line]:
     """Everything else, in the order in which it matters."""
     told = {part.kind: part for part in sections(plan, all_jobs=True)}
     lines: list[Line] = []
-    for kind in _ORDER:
+    whole = plan.targets.scope is Scope.CLUSTER
+    first = max(JOBS_FIRST, min(len(plan.losing), CLUSTER_JOBS_FIRST)) if whole else JOBS_FIRST
+    for kind in _CLUSTER_ORDER if whole else _ORDER:
         part = told.get(kind)
         if part is not None and kind == "jobs":
             title, jobs = _jobs(plan, part)
-            lines += _part(title, jobs[:JOBS_FIRST], "")
-            if len(jobs) > JOBS_FIRST:
-                lines.insert(-1, [(f"  and {len(jobs) - JOBS_FIRST} more, at the end", "dim")])
+            lines += _part(title, jobs[:first], "")
+            if len(jobs) > first:
+                lines.insert(-1, [(f"  and {len(jobs) - first} more, at the end", "dim")])
         elif part is not None:
             lines += _part(_named(part, plan), part.lines, _TITLES.get(kind, ""))
-    rest = _jobs(plan, told["jobs"])[1][JOBS_FIRST:] if "jobs" in told else ()
+    rest = _jobs(plan, told["jobs"])[1][first:] if "jobs" in told else ()
     return (lines + _part("The other jobs", rest, ""))[:-1] if rest else lines[:-1]
 
 
@@ -61,7 +69,10 @@ def _jobs(plan: Plan, part: Section) -> tuple[str, tuple[str, ...]]:
     if len(fates) > 1:
         return part.title, part.lines
     fate = printable(fates.pop())
-    return f"{plural(len(plan.jobs), 'job')}, each {fate}", tuple(line.removesuffix(f"  {fate}") for line in part.lines)
+    each = ", each of them" if len(plan.jobs) > 1 else ""
+    return f"{plural(len(plan.jobs), 'job')}{each}: {fate}", tuple(
+        line.removesuffix(f"  {fate}") for line in part.lines
+    )
 
 
 def _named(part: Section, plan: Plan) -> str:

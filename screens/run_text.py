@@ -78,7 +78,7 @@ def _watch(run: Run, result: Result | None, steady: float, signs: Signs) -> list
     found = result.findings if result is not None else run.seen
     if run.watch_at is None and not found:
         return []
-    lines: list[Line] = [[], [("What Slurm shows", "bright"), (_pace(run, result, steady), "dim")]]
+    lines: list[Line] = [[], [(_seen_by(run), "bright"), (_pace(run, result, steady), "dim")]]
     for (look, words), names in _alike(found).items():
         health, word = _LOOKS[look]
         sign = signs.dot if health is None else signs.states[health]
@@ -89,6 +89,10 @@ def _watch(run: Run, result: Result | None, steady: float, signs: Signs) -> list
     if result is None and not found:
         lines.append([("  nothing yet", "dim")])
     return lines
+
+
+def _seen_by(run: Run) -> str:
+    return "What AWS and Slurm show" if run.plan.targets.scope is Scope.CLUSTER else "What Slurm shows"
 
 
 def _pace(run: Run, result: Result | None, steady: float) -> str:

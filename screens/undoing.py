@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from actions.audit import AuditError, AuditLog, Entry
 from actions.errors import ActionError, Refusal
-from actions.spec import Options, Plan
+from actions.spec import NODE_NEEDS, Options, Plan
 from cockpit.cluster import Cluster
 from screens.question import Question
+
+NEWS_S = 10.0
 
 
 def undo_question(cluster: Cluster, log: AuditLog, audit_id: str = "") -> Question:
@@ -17,9 +20,20 @@ def undo_question(cluster: Cluster, log: AuditLog, audit_id: str = "") -> Questi
     def make(_: Options) -> Plan:
         from actions.undo import undo_of
 
+        wait_for_news(cluster)
         return undo_of(_entry(log, audit_id), cluster)
 
     return Question(f"undo {audit_id}".strip(), make)
+
+
+def wait_for_news(cluster: Cluster) -> None:
+    """Read nodes and queue again: what was changed a moment ago may not be known yet, and is what is taken back."""
+    asked_at, until = cluster.clock.steady(), time.monotonic() + NEWS_S
+    cluster.refresh()
+    while time.monotonic() < until:
+        if all(cluster.store.state(source).good_at > asked_at for source in NODE_NEEDS):
+            return
+        time.sleep(0.05)
 
 
 def _entry(log: AuditLog, audit_id: str) -> Entry:

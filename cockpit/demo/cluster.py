@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from paramiko import Ed25519Key
 
-from cockpit.demo import stubs
+from cockpit.demo import aws, stubs
+from cockpit.demo.aws import DemoAws
 from cockpit.demo.execution import Machine
 from cockpit.demo.output_files import OutputFarm
 from cockpit.demo.probing import GpuFarm
@@ -45,11 +46,11 @@ _CONFIG = """\
 default: {cluster}
 clusters:
   {cluster}:
-    kind: slurm
+    kind: {kind}
     head: {head}
     ssh_config: "{folder}/ssh_config"
     nodes: {{via: head, user: {user}, port: {port}, max: {most}}}
-rules: {{gpu_idle_for: {idle_for_s}s, gpu_hang_for: {hang_for_s}s}}
+{aws}rules: {{gpu_idle_for: {idle_for_s}s, gpu_hang_for: {hang_for_s}s}}
 """
 _HANG_FOR_S = 20  # under the usual minute: nobody should wait long to see it
 
@@ -73,6 +74,7 @@ class DemoCluster:
         self._server: DemoServer | None = None
         self._stubs: stubs.StubServer | None = None
         self._gpus: GpuFarm | None = None
+        self._aws: DemoAws | None = None
         self._remove: weakref.finalize[..., DemoCluster] | None = None
 
     @property
@@ -81,6 +83,11 @@ class DemoCluster:
         if self._server is None:
             raise RuntimeError("the demo cluster is not started")
         return self._server.port
+
+    @property
+    def lacks(self) -> str:
+        """What of the scenario is missing on this machine, and what to install; "" when nothing is."""
+        return aws.MISSING if self.sim.scenario.aws and not aws.is_installed() else ""
 
     def start(self) -> Path:
         """Serve until `stop()`; returns the path of a config.yaml whose only cluster is `demo`."""
@@ -93,6 +100,9 @@ class DemoCluster:
         try:
             stubs.install(folder / "bin", folder / "stubs.sock")
             self._stubs = stubs.StubServer(self.sim, folder / "stubs.sock")
+            if self.sim.scenario.aws and not self.lacks:
+                self._aws = DemoAws(self.sim, folder)
+                self._aws.start()
             host_key, client_key = _write_key(folder / "host_key"), _write_key(folder / "id_ed25519")
             self._gpus = GpuFarm(self.sim, folder / "nodes")
             self._server = self._serve(folder, self._gpus, host_key, client_key)
@@ -125,6 +135,8 @@ class DemoCluster:
         _write(folder / "known_hosts", "".join(f"{name} {key}\n" for name in names))
         values = {"head": HEAD, "cluster": CLUSTER, "port": self.port, "user": USER, "folder": folder}
         values |= {"most": _WATCHED, "idle_for_s": self.sim.scenario.idle_for_s, "hang_for_s": _HANG_FOR_S}
+        values |= {"kind": "parallelcluster" if self._aws else "slurm"}
+        values |= {"aws": self._aws.config_lines if self._aws else ""}
         _write(folder / "ssh_config", _SSH_CONFIG.format(**values))
         return _write(folder / "config.yaml", _CONFIG.format(**values))
 
@@ -136,9 +148,11 @@ class DemoCluster:
             self._server.stop()
         if self._stubs is not None:
             self._stubs.stop()
+        if self._aws is not None:
+            self._aws.stop()
         if self._remove is not None:
             self._remove()
-        self.folder = self._server = self._stubs = self._gpus = None
+        self.folder = self._server = self._stubs = self._gpus = self._aws = None
 
     def __enter__(self) -> Path:
         return self.start()

@@ -7,9 +7,11 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cockpit.demo import node_software
 from cockpit.demo.gpu_state import COUNTERS, GPU_BUSES, Rank
 from cockpit.demo.jobs import USERS
 
@@ -29,6 +31,7 @@ _MOUNTS = """\
 10.0.24.11:/home /home nfs4 rw,vers=4.1,hard 0 0
 10.0.31.200@tcp:/fsxdemo /fsx lustre rw,flock,lazystatfs 0 0
 /dev/md0 /scratch xfs rw,noatime 0 0
+tmpfs /dev/shm tmpfs rw,nosuid,nodev 0 0
 """
 _DF = """\
 #!/bin/sh
@@ -37,6 +40,7 @@ case "$1" in
     /home) echo '[10485760,5511024,4974736,671088640,38112004]' ;;
     /fsx) echo '[100663296,72813021,27850275,4026531840,811204377]' ;;
     /scratch) echo '[28610560,{scratch},{scratch_free},1464843750,91733]' ;;
+    /dev/shm) echo '[1024000,512,1023488,131072000,17]' ;;
     *) echo "$1: no such file or directory"; exit 1 ;;
 esac
 """
@@ -45,14 +49,16 @@ esac
 class NodeFiles:
     """The folder of one node. Everything is made at once; only what changes is written again."""
 
-    def __init__(self, folder: Path, name: str, index: int, booted_at: float) -> None:
+    def __init__(self, folder: Path, name: str, index: int, booted_at: float, efa_lost: int = 0) -> None:
         self.folder = folder
         self._booted_at = booted_at
         self._ranks: dict[int, Rank] = {}
         self._logged = 0
         folder.mkdir(mode=0o700, parents=True)
         self._make_proc(name)
-        self._make_sys(index)
+        devices = [f"rdmap{79 + number * 3}s0" for number in range(_EFA_DEVICES - efa_lost)]
+        self._make_sys(index, devices)
+        node_software.make(folder, devices)
         (folder / "kmsg").touch()
         root, scratch = 158_000 + index * 977 % 40_000, 3_100_000 + index * 1_370_003 % 14_000_000
         _program(
@@ -63,7 +69,8 @@ class NodeFiles:
     def options(self) -> list[str]:
         """Words for the probe's command line that make it look here instead of at the machine below."""
         at = self.folder
-        told = {"proc": "proc", "sys": "sys", "kmsg": "kmsg", "mount_check": "df"}
+        told = {"proc": "proc", "sys": "sys", "kmsg": "kmsg", "mount_check": "df", "root": "root", "tools": "tools"}
+        told |= {"dev": "dev"}
         none = ("journalctl", "dmesg", "nvidia_smi", "neuron_ls", "neuron_monitor")
         return [
             *(f"{name}={at / path}" for name, path in told.items()),
@@ -82,27 +89,31 @@ class NodeFiles:
         _write(proc / "uptime", f"{uptime_s:.2f} {uptime_s * 150:.2f}".ljust(47) + "\n")
         _write(proc / "loadavg", "1.00 1.00 1.00 1/2800 99999".ljust(63) + "\n")
         _write(proc / "self/mounts", _MOUNTS)
+        _write(proc / "sys/kernel/osrelease", KERNEL + "\n")
         self._write_memory(0)
 
     def _write_memory(self, used_kib: int) -> None:
         free = _MEM_KIB - 61_000_000 - used_kib
         text = f"MemTotal:       {_MEM_KIB} kB\nMemFree:        {free - 9_000_000} kB\nMemAvailable:   {free} kB\n"
-        _replace(self.folder / "proc/meminfo", text)
+        _replace(self.folder / "proc/meminfo", text + node_software.huge_pages())
 
-    def _make_sys(self, index: int) -> None:
+    def _make_sys(self, index: int, devices: Sequence[str]) -> None:
         """GPUs and EFA devices on the bus. What devices share is there once, with links to it."""
         card = self._made("parts/gpu")
         _write(card / "vendor", "0x10de\n")
         _write(card / "class", "0x030200\n")
         for bus in GPU_BUSES:
             (self._made("sys/bus/pci/devices") / f"0000:{bus}:00.0").symlink_to(card)
-        _write(self._made("parts/efa") / "vendor", "0x1d0f\n")
+        efa = self._made("parts/efa")
+        for name, text in (("vendor", "0x1d0f"), ("device", "0xefa1"), ("p2p", "NVIDIA")):
+            _write(efa / name, text + "\n")
+        (efa / "driver").symlink_to(self._made("parts/drivers/efa"))
         for counter in _OF_DEVICE:
             _write(self._made("parts/hw_counters") / counter, "0\n")
         for kind in range(_KINDS):
             self._make_efa(index, kind)
-        for number in range(_EFA_DEVICES):
-            device = self._made("sys/class/infiniband") / f"rdmap{79 + number * 3}s0"
+        for number, name in enumerate(devices):
+            device = self._made("sys/class/infiniband") / name
             device.symlink_to(self.folder / f"efa/{number % _KINDS}")
 
     def _make_efa(self, index: int, kind: int) -> None:

@@ -16,7 +16,7 @@ from cockpit.demo.jobs import USERS
 from cockpit.demo.machines import CPUS
 from cockpit.demo.node_files import KERNEL, NodeFiles
 from cockpit.demo.sim import Simulation
-from cockpit.probe.bundle import probe_argv
+from cockpit.probe.bundle import START
 
 _EVERY_S = 2.0
 _HEADER = 24  # see cockpit.probe: three lengths of eight characters
@@ -85,8 +85,9 @@ class _Watched:
             if known != self._known:
                 state, ranks = node_state(sim, node), node_ranks(sim, node)
             index, booted_at = node.index, node.boot_at or sim.now
+            lost = sim.scenario.efa_lost if self._name == _efa_short(sim) else 0
         if self._files is None:
-            self._files = NodeFiles(self._folder, self._name, index, booted_at)
+            self._files = NodeFiles(self._folder, self._name, index, booted_at, lost)
         self._files.log(due, now)
         if state is not None and ranks is not None:
             self._known = known
@@ -99,6 +100,11 @@ class _Watched:
         traffic = self._traffic
         carried = traffic["per_s"] * max(0.0, now - traffic["at"])
         traffic.update(bytes=traffic["bytes"] + carried, at=now, per_s=rate)
+
+
+def _efa_short(sim: Simulation) -> str:
+    """The node whose EFA devices are not all there: the last that is up and never powers down."""
+    return next((node.name for node in reversed(list(sim.nodes.values())) if node.static and node.reachable), "")
 
 
 class GpuFarm:
@@ -174,12 +180,14 @@ def _programs(name: str, folder: Path) -> tuple[str, bytes]:
 
 
 def _probe_words(line: str) -> list[str] | None:
-    """The words of a command line that starts the cockpit's probe, None for any other."""
+    """The words of a command line that starts the cockpit's probe or its look, None for any other."""
     try:
         words = shlex.split(line)
     except ValueError:
         return None
-    return words if words[:4] == probe_argv(2.0)[:4] else None
+    if words[:1] == ["timeout"]:  # a look ends by itself, and is given a deadline as well
+        words = words[4:]
+    return words if tuple(words[:4]) == START else None
 
 
 def _source(module: str) -> str:

@@ -40,6 +40,8 @@ class Scenario:
     idle_for_s: int = 300  # the rule gpu_idle_for of the demo's config: nobody should wait minutes to see it at work
     lead_since_s: float = 0.0  # for how long it has hung or idled when the demo starts
     troubles: tuple[GpuTrouble, ...] = ()
+    efa_lost: int = 0  # EFA devices that the last static node lacks
+    aws: bool = False  # a ParallelCluster with a simulated AWS around it, so that P stops and starts it
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -54,6 +56,7 @@ SCENARIOS: dict[str, Scenario] = {
             1,
             1,
             troubles=(GpuTrouble("app", "first", 6, -26 * 60.0),),
+            efa_lost=1,
         ),
         Scenario("calm", "a half-empty healthy cluster", 0.2, 1, 300.0, training=0.25, queue=False, waking=False),
         Scenario(
@@ -96,6 +99,7 @@ SCENARIOS: dict[str, Scenario] = {
             lead_does="idle",
             idle_for_s=30,
             lead_since_s=5400.0,
+            aws=True,
         ),
     )
 }

@@ -243,9 +243,11 @@ class Simulation:
         node.power, node.idle_since = Power.STOPPING, None
         node.leaving = node.drain = node.down = False
         node.responding = True
-        node.phase_ends = self.now - since_s + SUSPEND_TIMEOUT_S
-        self.at(node.phase_ends, lambda: self._gone(node))
+        node.phase_ends = ends = self.now - since_s + SUSPEND_TIMEOUT_S
+        self.at(ends, lambda: self._gone(node, ends))
 
-    def _gone(self, node: SimNode) -> None:
+    def _gone(self, node: SimNode, ends: float) -> None:
+        if node.power is not Power.STOPPING or node.phase_ends != ends:
+            return  # powered up again meanwhile
         node.power, node.phase_ends, node.boot_at = Power.DOWN, None, None
         self.poke()

@@ -11,6 +11,7 @@ from cockpit.catalog.severity import Severity
 from cockpit.catalog.xids import xid
 from cockpit.text import printable
 
+CODE = "code"  # the class of what is the program's own fault
 LONGEST = 16_384  # characters of a line that are shown
 
 # Colours and cursor movements that programs write for a terminal, and a title for its window.
@@ -21,7 +22,10 @@ _RUN = re.compile(r"([\x00-\x08\x0b-\x1f\x7f\ufffd])\1{7,}")
 
 @dataclass(frozen=True, slots=True)
 class LogSign:
-    """What a line means. `effect`: it follows from something else and is not the first error."""
+    """What a line means. `effect`: it follows from something else and is not the first error.
+
+    `facts` are what the line itself names, as (name, value): node, rank, peer, port, step, error, seq, op, ...
+    """
 
     id: str
     title: str
@@ -30,6 +34,11 @@ class LogSign:
     meaning: str
     next_step: str
     effect: bool = False
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def fact(self, name: str) -> str:
+        """What the line names under that name, "" when it names none."""
+        return next((value for key, value in self.facts if key == name), "")
 
     @property
     def is_error(self) -> bool:
@@ -77,8 +86,12 @@ def _telling() -> re.Pattern[str]:
 
 def _sign(pattern: LogPattern, found: re.Match[str]) -> LogSign:
     title, severity, meaning, step = pattern.title, pattern.severity, pattern.meaning, pattern.next_step
-    if (code := found.groupdict().get("code")) is not None and len(code) < 6:
+    class_, named = pattern.class_, found.groupdict()
+    if (code := named.get("code")) is not None and len(code) < 6:
         fact = xid(int(code))
         title, meaning, step = f"Xid {code}: {fact.title}", fact.meaning, fact.next_step
         severity = CRITICAL if fact.severity.rank >= Severity.DRAIN.rank else WARN
-    return LogSign(pattern.id, title, severity, pattern.class_, meaning, step, pattern.effect)
+        class_ = CODE if fact.app_fault else class_
+    # Where a text has two forms, the second one's groups end in 2.
+    facts = tuple((name.rstrip("2"), value) for name, value in named.items() if value)
+    return LogSign(pattern.id, title, severity, class_, meaning, step, pattern.effect, facts)

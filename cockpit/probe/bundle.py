@@ -6,10 +6,12 @@ import functools
 import importlib.util
 import threading
 import zlib
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from cockpit.probe.agent.options import DEFAULTS
+from cockpit.probe.agent.sweep import DEFAULTS as SWEEP_DEFAULTS
 from cockpit.probe.fallback import FALLBACK_SCRIPT
 
 # In the order in which they can be run: each one's imports come before it.
@@ -17,6 +19,11 @@ MODULES = (
     "values", "child", "question", "link", "options", "node", "pids", "procs", "mounts", "efa", "klog",
     "nvml_gpu", "nvml", "driver", "inventory", "smi", "neuron", "accel", "main",
 )  # fmt: skip
+# The same for the one look at a job's processes that a diagnosis takes.
+SWEEP_MODULES = (
+    "values", "child", "question", "node", "pids", "mounts", "ranks", "thread", "pyspy", "tails", "sweep",
+)  # fmt: skip
+_NO_PYTHON = """printf '{"k":"x","why":"no python3 on this node"}\\n'\n"""
 
 # Python before it has anything of ours: takes exactly its bytes from stdin and leaves the rest there.
 _BOOT_LINES = (
@@ -52,13 +59,17 @@ _SCRIPT = (
 )
 
 
+# How every program of ours begins on a node; options as name=value follow.
+START = ("sh", "-c", _SCRIPT, _BOOT)
+
+
 def probe_argv(interval_s: float, **options: str | float) -> list[str]:
     """The command for Host.stream; `options` as in agent/options.py (raises ValueError for others)."""
     unknown = set(options) - set(DEFAULTS)
     if unknown:
         raise ValueError(f"unknown probe options: {', '.join(sorted(unknown))}")
     words = [f"{name}={_word(value)}" for name, value in options.items()]
-    return ["sh", "-c", _SCRIPT, _BOOT, f"interval={interval_s:g}", *words]
+    return [*START, f"interval={interval_s:g}", *words]
 
 
 def _word(value: str | float) -> str:
@@ -78,15 +89,51 @@ _PACKING = threading.Lock()
 def _packed() -> bytes:
     shell = FALLBACK_SCRIPT.encode()
     agent = zlib.compress(agent_source().encode(), 9)
-    pynvml = zlib.compress(_pynvml_source().encode(), 9)
+    pynvml = pynvml_packed()
     sizes = "".join(f"{len(part):<8}" for part in (shell, agent, pynvml))
     return sizes.encode() + shell + agent + pynvml
 
 
+@functools.cache
+def pynvml_packed() -> bytes:
+    """nvidia-ml-py's own source, compressed."""
+    return zlib.compress(_pynvml_source().encode(), 9)
+
+
+def sweep_argv(job_id: int, **options: str | float) -> list[str]:
+    """The command for one look at a job's processes; `options` as in agent/sweep.py (raises ValueError for others)."""
+    unknown = set(options) - set(SWEEP_DEFAULTS)
+    if unknown:
+        raise ValueError(f"unknown sweep options: {', '.join(sorted(unknown))}")
+    words = [f"{name}={_word(value)}" for name, value in options.items()]
+    return ["sh", "-c", _SCRIPT, _BOOT, f"job={job_id}", *words]
+
+
+def sweep_stdin() -> bytes:
+    """What goes over stdin for it; stdin then stays open, and its end ends the look."""
+    with _PACKING:
+        return _packed_sweep()
+
+
+@functools.cache
+def _packed_sweep() -> bytes:
+    agent = zlib.compress(modules_source(SWEEP_MODULES).encode(), 9)
+    shell = _NO_PYTHON.encode()
+    return f"{len(shell):<8}{len(agent):<8}{0:<8}".encode() + shell + agent
+
+
 def agent_source() -> str:
     """The agent as one Python program that expects PYNVML (compressed source of pynvml) as a global."""
+    return modules_source(MODULES)
+
+
+def modules_source(names: Sequence[str], own: Sequence[tuple[str, str]] = ()) -> str:
+    """Modules of the agent, each after its imports, as one program that runs the last one's main().
+
+    `own` are further ones, (name, source), which come first.
+    """
     directory = resources.files("cockpit.probe.agent")
-    sources = [(name, directory.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
+    sources = [*own, *((name, directory.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in names)]
     loader = directory.joinpath("loader.py").read_text(encoding="utf-8")
     return f"SOURCES = {sources!r}\n{loader}"
 

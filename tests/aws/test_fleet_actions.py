@@ -175,7 +175,7 @@ def test_nothing_to_do_and_a_busy_stack_are_refused_in_words(desk: Desk) -> None
 def test_without_a_region_the_action_says_why_not() -> None:
     cluster, _, _ = still_cluster()
     cluster.read_once()
-    assert "aws could not be read" in str(STOP.disabled_reason(Context(cluster)))
+    assert "names no region" in str(STOP.disabled_reason(Context(cluster)))
 
 
 ROLE = "arn:aws:iam::123456789012:role/cockpit"

@@ -129,6 +129,18 @@ def test_cursor_comes_back_to_its_row_after_an_empty_view() -> None:
     assert state.cursor_key == "n004"
 
 
+@pytest.mark.parametrize("lines", [-20, 20])
+@pytest.mark.parametrize("move", ["page", "scroll"])
+def test_paging_where_no_row_is_shown_moves_nothing(move: str, lines: int) -> None:
+    """A page up over an empty list left a cursor before its beginning, and the next rows ended the app."""
+    state = state_at(2, node_rows(3))
+    state.adopt(PLAIN.prepare([]))
+    getattr(state, move)(lines)
+    assert (state.cursor, state.top) == (0, 0)
+    state.adopt(PLAIN.prepare(node_rows(9)[5:]))
+    assert state.cursor_key == "n005"
+
+
 def test_marks_stay_with_their_rows_and_vanished_ones_are_counted() -> None:
     rows = node_rows(9)
     state = state_at(2, rows)

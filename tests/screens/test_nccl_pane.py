@@ -93,6 +93,7 @@ async def test_n_shows_the_form_over_the_plan_of_the_marked_nodes() -> None:
         await pilot.read()
         await pilot.press("slash", *"node:gpu-st state:idle", "enter", "space", "j", "space", "N")
         text = await shown(pilot, lambda text: "sbatch" in text)
+        print(text)
         assert "takes 16 GPUs on 2 nodes" in text
         assert "/opt/nccl-tests/build/all_reduce_perf" in text
         assert "2 marked nodes" in text

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from textual.keys import _character_to_key
 
+from actions.table import ACTIONS
 from cockpit.config import ConfigError
 from cockpit.config_file import load_config
 from screens.chrome import key_pieces
 from screens.help_lines import help_lines
 from screens.key_names import KeyNameError, is_printable, read_keys, shown_keys
 from screens.key_sheet import markdown, sheet
-from screens.key_table import EVERYWHERE, KEYS, RESERVED, SCOPES, TOGETHER
+from screens.key_table import CAPITALS, EVERYWHERE, KEYS, ON, RESERVED, SCOPES, TOGETHER
 from screens.keymap import DEFAULT, Keymap, heard, key_of, read_keymap
 from screens.lines import Line
 
@@ -35,7 +36,7 @@ def plain(lines: list[Line]) -> list[str]:
 def test_ids_are_unique_and_scopes_known() -> None:
     assert not [key_id for key_id, count in Counter(key.id for key in KEYS).items() if count > 1]
     assert {key.scope for key in KEYS} == set(SCOPES)
-    assert {scope for key in KEYS for scope in key.footer} <= set(SCOPES)
+    assert {scope for key in KEYS for scope in key.footer} <= {*SCOPES, *ON}
     assert {scope for group in TOGETHER for scope in group} == set(SCOPES)
 
 
@@ -53,8 +54,28 @@ def test_the_keys_of_everywhere_stand_for_one_thing_in_tables() -> None:
 
 
 def test_no_reading_key_takes_a_capital_kept_for_changes() -> None:
-    taken = {(key, line.scope) for line in KEYS for key in line.keys.split(",") if key in RESERVED}
-    assert taken <= {("N", "text")}  # as in less: the match before
+    taken = {(key, line.scope) for line in KEYS for key in line.keys.split(",") if key in CAPITALS}
+    assert {(key, scope) for key, scope in taken if scope != "change"} <= {
+        ("N", "text")
+    }  # as in less: the match before
+
+
+def test_every_key_of_the_table_of_actions_is_bound_and_every_bound_capital_is_one_of_its() -> None:
+    lines = {key.keys: key for key in KEYS if key.scope == "change"}
+    assert set(lines) == {action.key for action in ACTIONS if action.key}
+    assert set(lines) | set(RESERVED) == set(CAPITALS)
+    assert not set(lines) & set(RESERVED)
+    assert lines["D"].id == "change.drain"
+    assert lines["L"].title == "hold/release"
+
+
+def test_changes_stay_on_capitals(tmp_path: Path) -> None:
+    assert keymap_of(tmp_path, "keys: {change.drain: X}\n").changed == {"change.drain": "X"}
+    for key, words in (("d", "needs a capital letter"), ("ctrl+d", "needs a capital letter"), ("N", "NCCL test")):
+        with pytest.raises(ConfigError, match=words):
+            keymap_of(tmp_path, f"keys: {{change.drain: {key}}}\n")
+    with pytest.raises(ConfigError, match="kept for what changes a cluster"):
+        keymap_of(tmp_path, "keys: {grid.export: D}\n")
 
 
 def test_every_default_key_is_one_that_arrives() -> None:
@@ -132,9 +153,9 @@ def test_keys_that_do_not_arrive_are_refused_with_the_reason(text: str, words: s
 
 
 def test_a_config_gives_actions_other_keys(tmp_path: Path) -> None:
-    keymap = keymap_of(tmp_path, 'keys:\n  app.refresh: "u,ctrl+r"\n  grid.mark: m\n  gpus.metric: space\n')
-    assert keymap.textual() == {"app.refresh": "u,ctrl+r", "grid.mark": "m", "gpus.metric": "space"}
-    assert keymap.shown(key_of("app.refresh")) == "u ctrl+r"
+    keymap = keymap_of(tmp_path, 'keys:\n  app.refresh: ";,ctrl+r"\n  grid.mark: m\n  gpus.metric: space\n')
+    assert keymap.textual() == {"app.refresh": "semicolon,ctrl+r", "grid.mark": "m", "gpus.metric": "space"}
+    assert keymap.shown(key_of("app.refresh")) == "; ctrl+r"
     assert keymap.shown(key_of("app.pause")) == "p"
 
 
@@ -148,11 +169,11 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "line", "words"),
     [
-        ("keys:\n  app.refesh: u\n", 5, "keys.app.refesh: there is no such id; did you mean `app.refresh`?"),
-        ("keys:\n  zzzzz: u\n", 5, "there is no such id; `cockpit keys` lists them"),
-        ("keys:\n  app.pause: u\n  app.refresh: alt+r\n", 6, "keys.app.refresh: `alt+r`: alt does not arrive"),
+        ("keys:\n  app.refesh: ;\n", 5, "keys.app.refesh: there is no such id; did you mean `app.refresh`?"),
+        ("keys:\n  zzzzz: ;\n", 5, "there is no such id; `cockpit keys` lists them"),
+        ("keys:\n  app.pause: ;\n  app.refresh: alt+r\n", 6, "keys.app.refresh: `alt+r`: alt does not arrive"),
         ("keys:\n  app.refresh: j\n", 5, "j already stands for grid.down (down) in a table"),
-        ("keys:\n  app.refresh: u\n  app.pause: u\n", 6, "u already stands for app.refresh (refresh)"),
+        ("keys:\n  app.refresh: ;\n  app.pause: ;\n", 6, "; already stands for app.refresh (refresh)"),
         ("keys:\n  app.refresh: p\n", 5, "p already stands for app.pause (pause) everywhere"),
         ("keys:\n  grid.zoom: q\n", 5, "q already stands for app.quit (quit) always"),
         ("keys:\n  grid.zoom: D\n", 5, "`D` is kept for what changes a cluster (drain)"),
@@ -161,8 +182,8 @@ def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:
         ("keys:\n  app.refresh: ctrl+c\n", 5, "`ctrl+c`: it is no key for anything but"),
         ("keys:\n  app.refresh: ~\n", 5, "keys.app.refresh: needs one value"),
         ("keys:\n  app.refresh: [f]\n", 5, "needs one value"),
-        ("keys:\n  app.refresh: u\n  app.refresh: g\n", 6, "stands twice"),
-        ("keys: u\n", 4, "must be a block"),
+        ("keys:\n  app.refresh: ;\n  app.refresh: g\n", 6, "stands twice"),
+        ("keys: ;\n", 4, "must be a block"),
         ("keys:\n  app.refresh: '\x1b[31m'\n", 5, "there is no key"),
     ],
 )
@@ -178,14 +199,14 @@ def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, keys: str,
 
 
 def test_footer_help_and_sheet_show_the_users_keys(tmp_path: Path) -> None:
-    keymap = keymap_of(tmp_path, "keys: {app.help: ctrl+g, app.refresh: u}\n")
+    keymap = keymap_of(tmp_path, "keys: {app.help: ctrl+g, app.refresh: ;}\n")
     footer = "".join(piece if isinstance(piece, str) else piece[0] for piece in key_pieces(80, "grid", keymap=keymap))
     assert " ctrl+g help" in footer
     assert "? help" not in footer
     helped = plain(help_lines(("grid",), keymap))
-    assert any(text.split() == ["u", "Read", "everything", "again", "now."] for text in helped)
-    assert any(text.startswith("* u ") and "app.refresh" in text for text in sheet(keymap))
-    assert "| `u` | Read everything again now. | `app.refresh` |" in markdown(keymap)
+    assert any(text.split() == [";", "Read", "everything", "again", "now."] for text in helped)
+    assert any(text.startswith("* ; ") and "app.refresh" in text for text in sheet(keymap))
+    assert "| `;` | Read everything again now. | `app.refresh` |" in markdown(keymap)
 
 
 @pytest.mark.parametrize("scopes", [("grid",), ("grid", "gpus"), ("overview", "grid"), ("text",)])

@@ -17,6 +17,7 @@ from cockpit.hosts.base import command_line
 from cockpit.probe import bundle
 from cockpit.probe.agent.smi import FIELDS
 from cockpit.probe.fallback import FALLBACK_SCRIPT
+from cockpit.probe.look import MODULES_OF_LOOK
 
 AGENT = resources.files("cockpit.probe.agent")
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in AGENT.iterdir() if path.name.endswith(".py")}
@@ -59,7 +60,9 @@ def test_python_36_never_evaluates_an_annotation_it_does_not_know() -> None:
 
 
 def test_the_bundle_holds_every_source_and_the_real_bindings() -> None:
-    assert {f"{name}.py" for name in bundle.MODULES} | {"__init__.py", "loader.py"} == set(SOURCES)
+    names = {*bundle.MODULES, *bundle.SWEEP_MODULES, *MODULES_OF_LOOK}
+    names |= {"asked", "__init__", "loader"}  # `asked` comes with every look anew
+    assert {f"{name}.py" for name in names} == set(SOURCES)
     shell, agent, pynvml = parts()
     assert shell.decode() == FALLBACK_SCRIPT
     program = zlib.decompress(agent).decode()
@@ -72,10 +75,14 @@ def test_the_bundle_holds_every_source_and_the_real_bindings() -> None:
     assert "Redistributions of source code must retain" in bindings
 
 
-def test_modules_are_in_an_order_that_can_be_run() -> None:
-    for place, name in enumerate(bundle.MODULES):
-        wanted = re.findall(r"^from cockpit\.probe\.agent\.(\w+) import", SOURCES[f"{name}.py"], re.MULTILINE)
-        assert set(wanted) <= set(bundle.MODULES[:place]), name
+@pytest.mark.parametrize("modules", [bundle.MODULES, bundle.SWEEP_MODULES], ids=["probe", "sweep"])
+def test_modules_are_in_an_order_that_can_be_run(modules: tuple[str, ...]) -> None:
+    for place, name in enumerate(modules):
+        source = SOURCES[f"{name}.py"]
+        wanted = re.findall(r"^from cockpit\.probe\.agent\.(\w+) import", source, re.MULTILINE)
+        whole = re.findall(r"^from cockpit\.probe\.agent import (.*)$", source, re.MULTILINE)
+        wanted += [each for line in whole for each in line.split(", ")]
+        assert set(wanted) <= set(modules[:place]), name
 
 
 def test_argv_can_be_given_to_csh_and_fish() -> None:

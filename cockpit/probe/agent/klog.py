@@ -16,6 +16,7 @@ _MAX_PER_LINE = 20
 _MAX_TEXT = 400
 _DMESG_EVERY_S = 30.0
 _LOOK_S = 15.0
+_QUIET_S = 1.0
 _WANTED = re.compile(
     r"NVRM|SXid|nvidia-nvswitch|nvidia.*(?:error|fail)|\befa\b|Lustre|LNet|\bnfs|NFS:|oom[-_ ]kill|Out of memory"
     r"|Killed process|blocked for more than|soft lockup|hard LOCKUP|hung_task|Remounting filesystem read-only"
@@ -49,6 +50,7 @@ class KernelLog:
         self._look: Question | None = Question(nursery, program(look), _DMESG_EVERY_S, _LOOK_S)
         self._dmesg = Question(nursery, program([dmesg]), _DMESG_EVERY_S, _LOOK_S)
         self._dmesg_seen = -1.0
+        self._moved = 0.0  # when the journal last said something
 
     def step(self, now: float) -> None:
         """Take what has come."""
@@ -83,12 +85,22 @@ class KernelLog:
             self._fall_back(f"journal: {error.strerror}")
             return
         self._journal.awaited = False
+        self._moved = time.monotonic()
         self.source = "journal"
 
     def wants(self, now: float) -> float:
         """Seconds until this wants to be looked at again."""
         asked = self._dmesg if self._look is None else self._look
         return asked.wants(now) if asked.child is not None else 60.0
+
+    @property
+    def settled(self) -> bool:
+        """Whether what was in the log at the start has been taken in, as far as can be told."""
+        if self._look is not None or self._queue:
+            return False
+        if self._journal is not None:  # it says what it has and then waits, without a word between
+            return time.monotonic() - self._moved > _QUIET_S
+        return bool(self.why) or self._kmsg >= 0 or self._dmesg_seen >= 0
 
     def take(self) -> "list[list[object]]":
         """A few messages, oldest first: [time, text], or [time, text, boot id] of an earlier boot."""
@@ -105,6 +117,7 @@ class KernelLog:
 
     def _read_journal(self, child: Child) -> None:
         for line in child.lines():
+            self._moved = time.monotonic()
             # Most lines are of no interest, and parsing them all would cost too much where the kernel chats.
             if line.startswith(b"{") and (_WANTED_BYTES.search(line) or _BYTES_MESSAGE.search(line)):
                 self._journal_entry(line)
@@ -165,6 +178,7 @@ class KernelLog:
             self._give_up(f"dmesg: {_reason(child)}")
             return
         offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
+        self._dmesg_seen = max(self._dmesg_seen, 0.0)
         for line in decode(bytes(child.out)).splitlines():
             match = re.match(r"\[\s*(\d+\.\d+)\] (.*)", line)
             if match and float(match.group(1)) > self._dmesg_seen:

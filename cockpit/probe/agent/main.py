@@ -51,6 +51,11 @@ class Probe:
         """Seconds until something wants to be looked at again."""
         return min(part.wants(now) for part in (self.accel, self._mounts, self._efa, self._log))
 
+    @property
+    def settled(self) -> bool:
+        """Whether mounts, EFA and the kernel's log have answered, or never will."""
+        return self._mounts.settled and self._log.settled
+
     def lines(self, now: float) -> bytes:
         """What is due now: a hello when something in it has changed, and the sample."""
         changed = self._node.scan(now)

@@ -46,6 +46,11 @@ class Mounts:
         waits = [question.wants(now) for question in self._questions.values() if question.child is not None]
         return min(waits) if waits else 60.0
 
+    @property
+    def settled(self) -> bool:
+        """Whether every mount has answered, or is known not to."""
+        return all(mount in self._rows for mount in self._questions)
+
     def take(self, everything: bool) -> "list[list[object]] | None":
         """The rows, when they differ from what was taken before."""
         rows = [self._rows[mount] for mount in self._questions if mount in self._rows]

@@ -18,6 +18,8 @@ DEFAULTS = {
     "dev": "/dev",
     "kmsg": "/dev/kmsg",
     "mount_check": "",
+    "root": "",  # where all other absolute paths of checks begin
+    "tools": "",  # where the programs of checks are, instead of their usual places
     "nvidia_smi": "nvidia-smi",
     "journalctl": "journalctl",
     "dmesg": "dmesg",
