@@ -91,12 +91,11 @@ async def test_n_shows_the_form_over_the_plan_of_the_marked_nodes() -> None:
     async with cockpit(scenario="calm") as pilot:
         pilot.cluster.node_host = lambda name: Node()  # type: ignore[method-assign, assignment, return-value]
         await pilot.read()
-        await pilot.press("slash", *"node:gpu-st state:idle", "enter", "space", "j", "space", "N")
+        await pilot.press("slash", *"st-p5-8", "enter", "space", "N")
         text = await shown(pilot, lambda text: "sbatch" in text)
-        print(text)
-        assert "takes 16 GPUs on 2 nodes" in text
+        assert "takes 8 GPUs on 1 node" in text
         assert "/opt/nccl-tests/build/all_reduce_perf" in text
-        assert "2 marked nodes" in text
+        assert "1 marked node: gpu-st-p5-8" in text
         assert "[ n no ]" in text
         assert not any(word.endswith("sbatch") for argv in pilot.head.calls for word in argv[:1])
 
