@@ -18,7 +18,7 @@ from cockpit.arming import ReadOnly
 from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
-from cockpit.config import ClusterConfig, Rules
+from cockpit.config import CheckSettings, ClusterConfig, Rules
 from cockpit.event_problems import of_events
 from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
 from cockpit.fleet_state import Fleet
@@ -67,8 +67,10 @@ class Cluster:
         clock: Clock = SYSTEM_CLOCK,
         head: Host | None = None,
         watch_gpus: bool = True,
+        checks: CheckSettings | None = None,
     ) -> None:
         self.config, self.clock, self.rules = config, clock, rules or Rules()
+        self.checks = checks or CheckSettings()
         self.lock = ReadOnly(forced=read_only, configured=config.read_only, clock=clock)
         self.store = Store(clock)
         self.pace = Pace(clock)

@@ -35,6 +35,10 @@ _QUEUE_STATES = {
 }
 
 
+# What an action cannot be planned without.
+_FIRST = {"scale": "count", "nice": "count", "schedule": "at"}
+
+
 def _offers(action: Action) -> Iterator[Offer]:
     if action.id == "queue":
         for state, words in _QUEUE_STATES.items():
@@ -45,10 +49,7 @@ def _offers(action: Action) -> Iterator[Offer]:
         words = "Send jobs a signal, such as USR1 for a checkpoint."
         yield Offer("signal", action, "signal", words, fields=action.options, first="signal")
         return
-    if action.id == "start":  # it can be planned without the sizes, which only HyperPod has
-        yield Offer(action.id, action, action.title, action.help, fields=action.options)
-        return
-    first = next((option.name for option in action.options if option.kind != "flag"), "")
+    first = _FIRST.get(action.id, "")
     yield Offer(action.id, action, action.title, action.help, fields=action.options, first=first)
 
 

@@ -26,8 +26,13 @@ class Aim:
 Pointed = Sequence[Sequence[Subject]]  # what is meant, best first: the link under the cursor, then the whole page
 
 
-def aim(view: View, problems: Iterable[Problem], pointed: Pointed, scope: Scope) -> Aim:
-    """What an action of that scope would be done to. Several queues are several targets; whoever asks lets choose."""
+def aim(view: View, problems: Iterable[Problem], pointed: Pointed, scope: Scope, cluster: str = "") -> Aim:
+    """What an action of that scope would be done to; the cluster itself wherever one is.
+
+    Several queues are several targets; whoever asks lets choose.
+    """
+    if scope is Scope.CLUSTER:
+        return Aim(Targets(scope, (cluster,)))
     told = tuple(problems)
     found = [_aim(view, told, subjects, scope) for subjects in pointed if subjects]
     return next((each for each in found if each.targets is not None), found[0] if found else Aim(why=NOTHING))
@@ -54,6 +59,8 @@ _KINDS = {Scope.NODE: {"node", "gpu"}, Scope.JOB: {"job"}, Scope.QUEUE: {"queue"
 def fits(problems: Iterable[Problem], pointed: Pointed) -> tuple[str, ...]:
     """The scopes of actions that fit what somebody points at; looks at kinds only, since it is asked every second."""
     told = [subject for subjects in pointed for subject in subjects]
+    if not told:
+        return (Scope.CLUSTER.value,)
     kinds = {each.kind for _, of in _meant(problems, told) for each in of if each.key}
     return tuple(scope.value for scope, of in _KINDS.items() if kinds & of)
 

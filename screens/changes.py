@@ -84,6 +84,11 @@ class Changes(Screen[None]):
         """Those that have not ended."""
         return self._runs.active if self._runs is not None else []
 
+    def on_descendant_focus(self) -> None:
+        """The last line follows the panel that has the focus at once."""
+        if self.is_mounted:
+            self.call_later(self.refresh_chrome)
+
     def warm_up(self) -> None:
         """Import what makes plans, on a thread: it takes as long as ten keys."""
         names = [f"actions.{family}" for family in _FAMILIES]
@@ -119,14 +124,12 @@ class Changes(Screen[None]):
         lock = self.cluster.lock
         if lock.on:
             return lock.why(), Aim()
-        if offer.action.scope is Scope.CLUSTER:
-            found = Aim(Targets(Scope.CLUSTER, (self.cluster.config.name,)))
-        else:
-            found = aim(self.cluster.view, self.cluster.problems(), pointed, offer.action.scope)
+        cluster = self.cluster
+        found = aim(cluster.view, cluster.problems(), pointed, offer.action.scope, cluster.config.name)
         if found.targets is None:
             return found.why, found
         chosen = found.targets
-        if offer.action.scope is Scope.QUEUE and len(chosen) > 1 and len(pointed) == 1:
+        if offer.action.scope is Scope.QUEUE and len(chosen) > 1:
             chosen = replace(chosen, names=chosen.names[:1])  # which of them is asked
         return offer.action.disabled_reason(spec.Context(self.cluster, chosen)) or "", found
 

@@ -10,6 +10,7 @@ import pytest
 from textual import events
 
 from actions.audit import AuditLog
+from screens import guard, plan_dialog
 from screens.ask_dialog import AskDialog
 from screens.confirm import ConfirmLine, YesNo
 from screens.guard import BURST_S, SETTLE_S, Guard
@@ -48,18 +49,21 @@ def paste(at: Changed, text: str) -> None:
 
 
 def test_the_guard_hears_nothing_before_it_was_read_and_no_bursts() -> None:
-    guard = Guard()
-    assert not guard.is_open(1e9)
-    guard.shut(100.0)
-    assert not guard.is_open(100.0 + SETTLE_S - 0.001)
-    assert guard.is_open(100.0 + SETTLE_S)
-    assert guard.press(200.0)
-    assert not guard.press(200.0 + BURST_S / 2)
-    assert not guard.press(200.0 + BURST_S)
-    assert guard.press(200.0 + 3 * BURST_S)
+    ear = Guard()
+    assert not ear.is_open(1e9)
+    ear.shut(100.0)
+    assert not ear.is_open(100.0 + SETTLE_S - 0.001)
+    assert ear.is_open(100.0 + SETTLE_S)
+    assert ear.press(200.0)
+    assert not ear.press(200.0 + BURST_S / 2)
+    assert not ear.press(200.0 + BURST_S)
+    assert ear.press(200.0 + 3 * BURST_S)
 
 
-async def test_keys_of_the_first_300_ms_are_ignored(real: None) -> None:
+async def test_keys_of_the_first_moment_are_ignored(real: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SETTLE_S == 0.3
+    for module in (guard, plan_dialog):
+        monkeypatch.setattr(module, "SETTLE_S", 2.0)  # a busy test machine may take 0.3 s for a key
     async with changing() as at:
         at.cursor_to("gpu-st-p5-6")
         await at.press("R", "y", "y", "enter", "y")
