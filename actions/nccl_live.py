@@ -215,7 +215,7 @@ class LiveTest(Live):
                 self.heard()
 
     def _finish(self) -> None:
-        self._reader.close()
+        self.rows = (*self.rows, *self._reader.close())  # a row that srun broke in two is only known at the end
         runs = self._reader.runs()
         run = runs[-1] if runs else NcclRun()
         self.result, self.verdict = run, self._judged(run)

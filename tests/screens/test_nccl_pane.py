@@ -165,6 +165,17 @@ def test_a_test_shows_rows_the_expected_line_and_its_verdict(monkeypatch: pytest
     assert (kept.job_id, kept.verdict, kept.nodes) == (7, "pass", PAIR)
 
 
+def test_a_last_row_that_was_broken_off_is_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = printed(Speeds())
+    last = max(at for at, line in enumerate(lines) if line.split()[1].isdigit())
+    lines[last] = lines[last][:88]  # the values of one placement
+    live = live_test(lines, monkeypatch)
+    live.run()
+    assert [row.size_bytes for row in live.rows][-1] == 8 * 2**30
+    assert live.result is not None
+    assert len(live.rows) == len(live.result.rows)
+
+
 def test_what_a_hostile_test_prints_stays_text(monkeypatch: pytest.MonkeyPatch) -> None:
     wild = ["# cockpit-node: host=\x1b[31mh node=\u202en driver=\x07", *printed(Speeds())[:12], "\x1b]0;x\x07 [bold]"]
     live = live_test([*wild, *printed(Speeds())[12:]], monkeypatch)
