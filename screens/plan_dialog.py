@@ -62,7 +62,7 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
         padding: 0 1;
     }
     PlanDialog.-production > #plan { border: heavy $cockpit-production; }
-    PlanDialog #plan-head { height: auto; max-height: 7; }
+    PlanDialog #plan-head { height: auto; max-height: 10; }
     PlanDialog #plan-ask { height: auto; }
     PlanDialog #plan-confirm { height: auto; }
     PlanDialog #plan-prompt { width: auto; max-width: 75%; height: auto; padding: 0 1 0 0; }

@@ -93,7 +93,16 @@ async def test_golden_of_each_pane(pane: str, key: str, size: tuple[int, int]) -
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize(("name", "keys"), [("node", ["2", "enter"]), ("job", ["4", "G", "enter"]), ("help", ["?"])])
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("node", ["2", "enter"]),
+        ("job", ["4", "G", "enter"]),
+        ("problem", ["1", "enter"]),
+        ("explained", ["2", "e"]),
+        ("help", ["?"]),
+    ],
+)
 async def test_golden_of_details_and_help(name: str, keys: list[str], size: tuple[int, int]) -> None:
     async with cockpit(size) as pilot:
         await pilot.read()

@@ -26,6 +26,7 @@ from tests.screens.menu_app import context, opened
 from tests.screens.test_app import HOSTILE
 from tests.still import still_cluster
 
+SIZES = ((80, 24), (120, 40), (200, 60))
 CLUSTER = still_cluster()[0]
 CLUSTER.read_once()
 VIEW = CLUSTER.view
@@ -78,7 +79,7 @@ def test_in_details_only_what_works_there_is_offered() -> None:
 
 
 async def test_golden_of_the_actions_menu() -> None:
-    for size in ((80, 24), (120, 40)):
+    for size in SIZES:
         async with opened(lambda: ActionMenuScreen(about(DOWN), (*PROVIDERS, drain)), size) as (app, _):
             assert_golden(f"actions-{size[0]}x{size[1]}", app.text())
 
@@ -200,6 +201,9 @@ def test_too_much_for_a_clipboard_is_not_even_made() -> None:
 async def test_golden_of_the_copy_menu_and_what_it_copies() -> None:
     spec = SPECS["nodes"]
     rows = list(VIEW.nodes or ())[:4]
+    for size in SIZES[1:]:
+        async with opened(lambda: CopyMenuScreen("4 nodes", row_offers(spec, rows)), size) as (app, _):
+            assert_golden(f"copy-{size[0]}x{size[1]}", app.text())
     async with opened(lambda: CopyMenuScreen("4 nodes", row_offers(spec, rows))) as (app, pilot):
         await pilot.press("j", "j")
         await pilot.pause()

@@ -165,10 +165,10 @@ def test_keys_lists_them_with_the_users_changes(tmp_path: Path) -> None:
     assert plain.returncode == 0
     assert any(line.split()[:2] == ["r", "app.refresh"] for line in plain.stdout.splitlines())
     config = tmp_path / "config.yaml"
-    config.write_text("clusters: {one: {head: local}}\nkeys:\n  app.refresh: u\n")
+    config.write_text("clusters: {one: {head: local}}\nkeys:\n  app.refresh: ctrl+r\n")
     changed = cockpit("keys", "--config", str(config), home=tmp_path)
-    assert any(line.split()[:3] == ["*", "u", "app.refresh"] for line in changed.stdout.splitlines())
-    assert "| `f` |" in cockpit("keys", "--markdown", "--config", str(config), home=tmp_path).stdout
+    assert any(line.split()[:3] == ["*", "ctrl+r", "app.refresh"] for line in changed.stdout.splitlines())
+    assert "| `ctrl+r` |" in cockpit("keys", "--markdown", "--config", str(config), home=tmp_path).stdout
 
 
 def test_a_key_that_cannot_be_is_exit_2_with_its_line(tmp_path: Path) -> None:
