@@ -126,7 +126,8 @@ def cluster_with(calls: FakeCalls) -> Any:
         checks=Checks("impaired", "ok"),
     )  # fmt: skip
     view = SimpleNamespace(instance_of_node={"n1": instance})
-    return SimpleNamespace(view=view, aws=SimpleNamespace(calls=lambda: calls), clock=SimpleNamespace(now=lambda: NOW))
+    clock, aws = SimpleNamespace(now=lambda: NOW), SimpleNamespace(calls=lambda: calls)
+    return SimpleNamespace(view=view, aws=aws, clock=clock, checks=CheckSettings())
 
 
 def test_what_the_source_adds() -> None:
