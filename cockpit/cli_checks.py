@@ -100,6 +100,7 @@ def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
 
 
 def _look(arguments: argparse.Namespace, load: Load) -> int:
+    from cockpit.checks.from_aws import from_aws
     from cockpit.checks.runner import CheckRunner
     from cockpit.checks.targets import choose, opener, with_job_settings
     from cockpit.models import FaultError, FaultKind
@@ -107,7 +108,8 @@ def _look(arguments: argparse.Namespace, load: Load) -> int:
     with _cluster(arguments, load) as cluster:
         cluster.read_once()
         try:
-            chosen = choose(cluster, arguments.nodes, arguments.queue)
+            aws = from_aws(cluster, arguments.kind)
+            chosen = choose(cluster, arguments.nodes, arguments.queue, aws)
         except FaultError as error:
             print(f"cockpit: {error.fault.line()}", file=sys.stderr)
             return USAGE if error.fault.kind in (FaultKind.MISSING, FaultKind.GARBLED) else UNREACHED

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from cockpit.aws_models import Checks, Instance
 from cockpit.checks.aws_checks import AwsFacts, GroupRule, events, interfaces, of_efa, placement, security_group, zone
+from cockpit.checks.from_aws import from_aws
 from cockpit.checks.models import Verdict
+from cockpit.checks.targets import FromAws
+from cockpit.models import Fault, FaultError, FaultKind
 
 NOW = 1_764_500_000.0
 
@@ -95,3 +102,52 @@ def test_all_of_a_node() -> None:
         "aws.placement",
     ]
     assert of_efa("nobody", PEERS, None, 32, 32) == ()
+
+
+class FakeCalls:
+    """EC2 as two reads see it."""
+
+    def __init__(self, fault: bool = False) -> None:
+        self.fault = fault
+
+    def pages(self, service: str, method: str, what: str, **_: Any) -> list[dict[str, Any]]:
+        if self.fault:
+            raise FaultError(Fault(FaultKind.DENIED, what, "not authorised"))
+        if method == "describe_instance_types":
+            network = {"EfaSupported": True, "EfaInfo": {"MaximumEfaInterfaces": 32}}
+            return [{"InstanceTypes": [{"InstanceType": "p5.48xlarge", "NetworkInfo": network}]}]
+        own = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": "sg-1"}]}]
+        return [{"SecurityGroups": [{"GroupId": "sg-1", "IpPermissions": own, "IpPermissionsEgress": []}]}]
+
+
+def cluster_with(calls: FakeCalls) -> Any:
+    instance = Instance(
+        "i-1", "p5.48xlarge", "running", queue="gpu", zone="us-east-1a", security_groups=("sg-1",), efa=31,
+        checks=Checks("impaired", "ok"),
+    )  # fmt: skip
+    view = SimpleNamespace(instance_of_node={"n1": instance})
+    clock, aws = SimpleNamespace(now=lambda: NOW), SimpleNamespace(calls=lambda: calls)
+    return SimpleNamespace(view=view, aws=aws, clock=clock, checks=CheckSettings())
+
+
+def test_what_the_source_adds() -> None:
+    told = from_aws(cluster_with(FakeCalls()), "efa")
+    assert told.types == {"n1": "p5.48xlarge"}
+    assert told.efa == {"n1": 32}
+    assert told.results is not None
+    found = {result.check: (result.verdict, result.says) for result in told.results["n1"]}
+    assert found["aws.interfaces"] == (Verdict.FAIL, "31 of 32 are attached")
+    assert found["aws.security_group"] == (Verdict.FAIL, "no rule for all traffic outbound to itself")
+    health = from_aws(cluster_with(FakeCalls()), "health").results
+    assert health is not None
+    assert health["n1"][0].says == "system impaired"
+
+
+def test_rights_that_are_missing_leave_the_rest() -> None:
+    told = from_aws(cluster_with(FakeCalls(fault=True)), "efa")
+    assert told.efa == {}  # the catalogue's count is taken then
+    assert told.results is not None
+    found = {result.check: result.verdict for result in told.results["n1"]}
+    assert found["aws.security_group"] is Verdict.UNKNOWN
+    nothing = SimpleNamespace(view=SimpleNamespace(instance_of_node={}))
+    assert from_aws(nothing, "efa") == FromAws()  # type: ignore[arg-type]
