@@ -113,7 +113,6 @@ class OwnCheck:
     severity: str = "warn"
     above: float | None = None
     below: float | None = None
-    means: str = ""
     next_step: str = ""
     timeout_s: float = 10.0
     kinds: tuple[str, ...] = ("health",)

@@ -369,7 +369,6 @@ _OWN_CHECK: dict[str, Reader] = {
     "severity": _one_of("warn", "fail"),
     "above": _number(-1e15, 1e15),
     "below": _number(-1e15, 1e15),
-    "means": _scalar,
     "next": _scalar,
     "timeout": _duration,
     "for": _list_of(_one_of("efa", "health")),

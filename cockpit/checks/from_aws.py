@@ -32,7 +32,10 @@ def from_aws(cluster: Cluster, kind: str) -> FromAws:
     types = {node: instance.type.removeprefix("ml.") for node, instance in of_node.items()}
     if kind != "efa":
         now = cluster.clock.now()
-        told = {node: (events(aws_facts(one), now),) for node, one in of_node.items() if one.checks is not None}
+        soon_days = cluster.checks.thresholds.get("aws.events", {}).get("soon_days")
+        told = {
+            node: (events(aws_facts(one), now, soon_days),) for node, one in of_node.items() if one.checks is not None
+        }
         return FromAws(types, None, told)
     most = _most_efa(cluster, set(types.values()))
     expected = {node: most[name] for node, name in types.items() if name in most}

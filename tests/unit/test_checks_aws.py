@@ -12,6 +12,7 @@ from cockpit.checks.aws_checks import AwsFacts, GroupRule, events, interfaces, o
 from cockpit.checks.from_aws import from_aws
 from cockpit.checks.models import Verdict
 from cockpit.checks.targets import FromAws
+from cockpit.config import CheckSettings
 from cockpit.models import Fault, FaultError, FaultKind
 
 NOW = 1_764_500_000.0
@@ -126,7 +127,8 @@ def cluster_with(calls: FakeCalls) -> Any:
         checks=Checks("impaired", "ok"),
     )  # fmt: skip
     view = SimpleNamespace(instance_of_node={"n1": instance})
-    return SimpleNamespace(view=view, aws=SimpleNamespace(calls=lambda: calls), clock=SimpleNamespace(now=lambda: NOW))
+    clock, aws = SimpleNamespace(now=lambda: NOW), SimpleNamespace(calls=lambda: calls)
+    return SimpleNamespace(view=view, aws=aws, clock=clock, checks=CheckSettings())
 
 
 def test_what_the_source_adds() -> None:

@@ -170,7 +170,7 @@ def test_the_reason_that_is_proposed_for_a_drain() -> None:
 def test_what_a_config_may_say(tmp_path: Path) -> None:
     checks = (
         "checks:\n"
-        "  thresholds: {host.disk: {warn_pct: 70}, limits.memlock: {pass_kib: 1}}\n"
+        "  thresholds: {host.disk: {warn_pct: 70}, limits.memlock: {fail_kib: 1}}\n"
         "  off: [efa.ptrace, own.slow]\n"
         "  commands:\n"
         "    - {name: slow, argv: [sleep, 1], timeout: 2s, for: [efa, health]}\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cockpit.catalog.checks import checks_for, known_checks, parts_for
+from cockpit.catalog.checks import check_fact, checks_for, known_checks, parts_for
 from cockpit.checks.facts import Facts, Known
 from cockpit.checks.history import CheckHistory, since
 from cockpit.checks.judge import drift, judge
@@ -188,6 +188,13 @@ def test_every_rule_has_its_entry_and_every_entry_its_rule() -> None:
     wanted = {name for kind in ("efa", "health") for name in checks_for(kind) if not name.startswith("aws.")}
     assert wanted <= judged
     assert judged <= set(known_checks())
+
+
+def test_every_threshold_that_a_site_may_move_is_read() -> None:
+    folder = Path(judge.__code__.co_filename).parent
+    sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    named = {name for check in known_checks() for name in check_fact(check).thresholds}
+    assert {name for name in named if f'"{name}"' not in sources} == set()
 
 
 # -- drift, history, report
