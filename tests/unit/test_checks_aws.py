@@ -12,6 +12,7 @@ from cockpit.checks.aws_checks import AwsFacts, GroupRule, events, interfaces, o
 from cockpit.checks.from_aws import from_aws
 from cockpit.checks.models import Verdict
 from cockpit.checks.targets import FromAws
+from cockpit.config import CheckSettings
 from cockpit.models import Fault, FaultError, FaultKind
 
 NOW = 1_764_500_000.0
