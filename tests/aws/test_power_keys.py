@@ -64,7 +64,7 @@ async def test_p_stops_a_running_fleet_and_the_plan_names_jobs_before_money_befo
     async with seated(moto, size) as seat:
         assert "prod RUNNING" in screen_text(seat.app)
         await seat.press("P")
-        text = await seat.until("type the cluster's name: prod")
+        text = await seat.until("type prod, the cluster's name")
         assert "stop the cluster prod" in text
         assert "saves $220.16/h" in text
         assert text.index("hurts ") < text.index("saves ")
@@ -77,7 +77,7 @@ async def test_p_stops_a_running_fleet_and_the_plan_names_jobs_before_money_befo
 async def test_options_make_another_plan(moto: MotoCluster) -> None:
     async with seated(moto) as seat:
         await seat.press("P")
-        await seat.until("type the cluster's name: prod")
+        await seat.until("type prod, the cluster's name")
         await asyncio.sleep(0.35)  # the dialog hears nothing before
         await seat.press("shift+tab", "shift+tab", "space")
         await seat.until(lambda text: "none of them loses work" in text and "[x] once the running jobs" in text)
@@ -88,7 +88,7 @@ async def test_p_starts_a_stopped_fleet_and_asks_nothing_about_groups(moto: Moto
     async with seated(moto) as seat:
         assert "prod STOPPED" in screen_text(seat.app)
         await seat.press("P")
-        text = await seat.until("type the cluster's name: prod")
+        text = await seat.until("type prod, the cluster's name")
         assert "start the cluster prod" in text
         assert "HyperPod" not in text
 
@@ -102,7 +102,7 @@ async def test_between_both_it_asks_which(moto: MotoCluster) -> None:
         assert "stop the cluster" in text
         assert "start the cluster" in text
         await seat.press("2")
-        assert "the fleet is PROTECTED" in await seat.until("type the cluster's name: prod")
+        assert "the fleet is PROTECTED" in await seat.until("type prod, the cluster's name")
 
 
 async def test_without_aws_p_says_why_it_does_nothing(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ async def test_p_stops_the_idle_demo_until_ec2_has_nothing_and_starts_it_again(
 
                 async def power() -> None:
                     await pilot.press("P")
-                    await until(app, lambda text: "type the cluster's name: demo" in text)
+                    await until(app, lambda text: "type demo, the cluster's name" in text)
                     await asyncio.sleep(GUARD_S)
                     await pilot.press(*"demo", "enter")
 

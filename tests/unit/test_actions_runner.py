@@ -415,4 +415,4 @@ def test_the_table_keeps_the_rules_of_keys() -> None:
         assert each.key == "" or each.key.isupper()  # lower case never changes a cluster
         assert each.help.endswith(".")
         assert each.tier >= 1
-    assert {each.key for each in ACTIONS} - {""} == set("DRBTSKQL")
+    assert {each.key for each in ACTIONS} - {""} == set("DRBTSKQLP")
