@@ -1,30 +1,27 @@
 """Checks as actions. Looking is tier 0: it changes nothing, needs no runner and no record. What loads a node is more.
 
 `EFA_CHECK` and `HEALTH_CHECK` say what is asked; `cockpit.checks.runner.CheckRunner` then does it. A pair check and
-NVIDIA's diagnostics are plans for the runner: `pair_action` with `executors_for`, `deep_action` as it is.
+NVIDIA's diagnostics are plans for the runner: `pair_action` (then `pairs_found`) and `deep_action`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from actions import blast
 from actions.draft import Draft
 from actions.errors import ActionError, Refusal
-from actions.executors import EXECUTORS, Executor
 from actions.nccl import JobThere
 from actions.nodes import NEEDS
-from actions.outcome import StepResult
+from actions.outcome import Result
 from actions.spec import COUNTED, READ, UNDONE_EASILY, Action, Options, Plan, Scope, Step, Targets
 from actions.targets import known_nodes, nodes_by_name
 from cockpit.checks.deep import LEVELS, LIMIT_MIN, TYPICAL, DeepRequest, submit_argv
-from cockpit.checks.models import NodeResult, PairResult, Verdict
-from cockpit.checks.pair import Ends, PairCheck, new_port, shown_commands
+from cockpit.checks.models import NodeResult, PairResult
+from cockpit.checks.pair import Ends, new_port, shown_commands
 from cockpit.checks.targets import choose
-from cockpit.config import CheckSettings
 from cockpit.hosts.ssh_target import check_name
-from cockpit.models import Fault, FaultKind
 from cockpit.nccl.run import idle_nodes
 from cockpit.words import plural, span
 
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 32
 PAIR_STEP = "pair"  # Step.via
-
-OnPair = Callable[[PairResult], None]
 
 
 def _look_action(kind: str, key: str, title: str, told: str) -> Action:
@@ -80,7 +75,7 @@ CHECK_ACTIONS = (EFA_CHECK, HEALTH_CHECK)
 
 
 def pair_action(pairs: Sequence[tuple[str, str]]) -> Action:
-    """Whether pairs of nodes reach each other over EFA. Run it with executors_for(...)."""
+    """Whether pairs of nodes reach each other over EFA. `pairs_found` tells what came of it."""
     return Action(
         "efa-pair",
         "",
@@ -136,28 +131,9 @@ def pair_step(ends: Ends) -> Step:
     return Step(f"on {ends.client}, with {shown_commands(ends)[0]}", argv, (ends.server, ends.client), via=PAIR_STEP)
 
 
-def executors_for(check: Callable[[Cluster], PairCheck], on_pair: OnPair) -> Mapping[str, Executor]:
-    """The runner's executors with the one for pairs; `on_pair` gets every result, on the runner's thread."""
-
-    def on_nodes(cluster: Cluster, step: Step) -> StepResult:
-        server, client = step.subjects
-        found = check(cluster).run(Ends(server, client, step.argv[-1], int(step.argv[-2])))
-        on_pair(found)
-        says = f"{found.result.verdict.value}: {found.result.says}"
-        if found.result.verdict is Verdict.FAIL:
-            fault = Fault(FaultKind.FAILED, f"{server} and {client}", found.result.says, found.result.next_step)
-            return StepResult(step, 1, found.took_s, says, fault, frozenset(step.subjects))
-        if found.result.verdict is Verdict.UNKNOWN:
-            fault = Fault(FaultKind.MISSING, f"{server} and {client}", found.result.says)
-            return StepResult(step, None, found.took_s, says, fault, frozenset(step.subjects))
-        return StepResult(step, 0, found.took_s, says)
-
-    return {**EXECUTORS, PAIR_STEP: on_nodes}
-
-
-def pair_check(cluster: Cluster, settings: CheckSettings | None = None) -> PairCheck:
-    """What carries out a pair on this cluster's nodes."""
-    return PairCheck(cluster.node_host, settings=settings, clock=cluster.clock)
+def pairs_found(result: Result) -> tuple[PairResult, ...]:
+    """What a run of a pair_action measured, pair by pair."""
+    return tuple(step.found for step in result.steps if isinstance(step.found, PairResult))
 
 
 # -- deep

@@ -67,4 +67,22 @@ def _about(errors: str, step: Step) -> frozenset[str]:
     return frozenset(named or step.subjects)
 
 
-EXECUTORS: Mapping[str, Executor] = {"head": on_head, AWS: on_aws}
+def on_pair(cluster: Cluster, step: Step) -> StepResult:
+    """A pair over EFA (see actions.checks.pair_step): a server on one node, a client on the other; ends both."""
+    from cockpit.checks.models import Verdict
+    from cockpit.checks.pair import Ends, PairCheck
+
+    server, client = step.subjects
+    check = PairCheck(cluster.node_host, settings=cluster.checks, clock=cluster.clock)
+    found = check.run(Ends(server, client, step.argv[-1], int(step.argv[-2])))
+    verdict, told = found.result.verdict, f"{server} and {client}"
+    said = f"{verdict.value}: {found.result.says}"
+    if verdict in (Verdict.PASS, Verdict.WARN):
+        return StepResult(step, 0, found.took_s, said, found=found)
+    # That it could not be tried is another thing than that it failed.
+    kind = FaultKind.FAILED if verdict is Verdict.FAIL else FaultKind.MISSING
+    fault = Fault(kind, told, found.result.says, found.result.next_step)
+    return StepResult(step, 1, found.took_s, said, fault, frozenset(step.subjects), found)
+
+
+EXECUTORS: Mapping[str, Executor] = {"head": on_head, AWS: on_aws, "pair": on_pair}

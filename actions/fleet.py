@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from actions import blast
+from actions.ahead import ahead
 from actions.aws_steps import AWS, WAIT
 from actions.draft import Draft
 from actions.errors import ActionError, Refusal
@@ -46,7 +47,9 @@ def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
 def start(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Everything up, the head first when it is off; so nothing of Slurm has to be live."""
     power = _admitted(start_plan(cluster, _sizes(options.groups)))
-    return _plan(
+    static = [node.name for node in cluster.view.nodes or () if cluster.origin(node.name) == "static"]
+    off = [name for name in static if name not in cluster.view.instance_of_node]
+    plan = _plan(
         cluster,
         "start",
         targets,
@@ -56,6 +59,7 @@ def start(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         effects=power.effects,
         needs=(AWS_SOURCE,),
     )
+    return replace(plan, ahead=ahead(cluster, off))
 
 
 def _admitted(power: PowerPlan) -> PowerPlan:

@@ -21,11 +21,11 @@ from cockpit.nccl.history import (
     History,
     HistoryRun,
     baseline,
-    history_path,
     history_record,
 )
 from cockpit.nccl.measured import Outcome, Trial
 from cockpit.nccl.models import NcclRow, NcclRun, NcclVersions, Verdict
+from cockpit.nccl.place import history_path
 from cockpit.nccl.rounds import SweepDriver, SweepRun, keeper_argv
 from cockpit.nccl.run import NcclRequest, NodeFacts, follow_argv, output_path, parse_node_line
 from cockpit.nccl.shape import Known, shape_of
@@ -215,7 +215,7 @@ class LiveTest(Live):
                 self.heard()
 
     def _finish(self) -> None:
-        self._reader.close()
+        self.rows = (*self.rows, *self._reader.close())  # a row that srun broke in two is only known at the end
         runs = self._reader.runs()
         run = runs[-1] if runs else NcclRun()
         self.result, self.verdict = run, self._judged(run)
@@ -269,7 +269,7 @@ class LiveSweep(Live):
         """Until the sweep is over or stopped; its job is cancelled in any case."""
         assert self.job_id is not None
         folder = self.cluster.slurm.facts().slurm_dir or ""
-        driver = SweepDriver(self.sweep, gone=self._gone, on_row=lambda *_: self._looked(), on_outcome=self._told)
+        driver = SweepDriver(self.sweep, gone=self._gone, on_outcome=self._told, on_round=self._looked)
         self._run = run = SweepRun(self.cluster.head, driver, keeper_argv(self.request, self.job_id, slurm_dir=folder))
         self.state = "running"
         self.heard()

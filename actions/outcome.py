@@ -39,6 +39,7 @@ class StepResult:
     said: str = ""
     fault: Fault | None = None
     failed: frozenset[str] = frozenset()  # the subjects that its error is about
+    found: object = None  # what a step measured, such as a PairResult
 
     @property
     def unclear(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,8 +21,9 @@ _MARKS = {Look.DONE: "ok", Look.UNDERWAY: "later", Look.WAIT: "not yet", Look.FA
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and its lines. kind: commands, jobs, effects, irreversible, warnings, left_out, for_good or offers.
+    """A heading and its lines.
 
+    kind: commands, jobs, ahead, effects, irreversible, warnings, left_out, for_good or offers.
     Every string is harmless text of one line each; nothing in it is markup.
     """
 
@@ -47,6 +49,13 @@ def _step_line(step: Step) -> str:
     return f"# {step.title}" if step.via == WAIT else command(step.argv)
 
 
+def ahead_title(plan: Plan) -> str:
+    """How AWS would take the launch, by the worst of the checks."""
+    found = Counter(line.split(" ", 1)[0] for line in plan.ahead)
+    told = ", ".join(f"{found[word]} {word}" for word in ("fail", "unknown", "warn", "pass") if found[word])
+    return f"Before the launch, by AWS: {told}"
+
+
 def sections(plan: Plan, *, all_jobs: bool = False) -> tuple[Section, ...]:
     """The parts of a plan in the order in which they matter; empty ones are left out."""
     most = len(plan.jobs) if all_jobs else _MOST_JOBS
@@ -63,6 +72,7 @@ def sections(plan: Plan, *, all_jobs: bool = False) -> tuple[Section, ...]:
         Section("warnings", "Warning", plan.warnings),
         Section("irreversible", "Cannot be undone", plan.irreversible),
         Section("jobs", f"Whom it touches: {told}" if told else "", tuple(listed)),
+        Section("ahead", ahead_title(plan), plan.ahead),
         Section("effects", "What happens", plan.effects),
         Section("left_out", "Left out", tuple(left)),
         Section("commands", _commands_title(plan), tuple(_step_line(step) for step in plan.steps)),
@@ -113,6 +123,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
         "jobs": [asdict(job) | {"gpu_hours": job.gpu_hours} for job in plan.jobs],
         "gpu_hours_lost": plan.gpu_hours_lost,
         "effects": list(plan.effects),
+        "ahead": list(plan.ahead),
         "irreversible": list(plan.irreversible),
         "warnings": list(plan.warnings),
         "left_out": [{"name": name, "why": why} for name, why in plan.left_out],

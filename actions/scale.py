@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from actions.ahead import ahead
 from actions.draft import Draft
 from actions.errors import ActionError, Refusal
 from actions.looks import kept_up
@@ -155,6 +156,7 @@ def _grow(draft: Draft, queue: str, wanted: int, count: Count, site: SlurmSite) 
             lives,
             f"given up after {span(site.resume_timeout_s)} (ResumeTimeout)",
         ),
+        ahead=ahead(draft.cluster, start),
         for_good=_for_good(draft, queue, wanted),
         warnings=tuple(_short_of(len(start) + len(count.up), wanted, count)),
         wishes=tuple(wishes),

@@ -187,6 +187,7 @@ class Plan:
     count: int = 0  # what has to be typed at tier 2: how many targets it changes
     jobs: tuple[HurtJob, ...] = ()
     effects: tuple[str, ...] = ()
+    ahead: tuple[str, ...] = ()  # what AWS would refuse of a launch: `fail`, `warn`, ... in front, worst first
     irreversible: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()  # (target, why it is not touched)

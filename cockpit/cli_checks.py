@@ -79,13 +79,19 @@ def _check(arguments: argparse.Namespace, load: Load) -> int:
 
 
 @contextmanager
-def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[tuple[Cluster, Config]]:
+def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
     from cockpit.cluster import Cluster
 
     config, name = load(arguments)
-    cluster = Cluster(config.clusters[name], rules=config.rules, read_only=arguments.read_only, watch_gpus=False)
+    cluster = Cluster(
+        config.clusters[name],
+        rules=config.rules,
+        read_only=arguments.read_only,
+        watch_gpus=False,
+        checks=config.checks,
+    )
     try:
-        yield cluster, config
+        yield cluster
     finally:
         cluster.stop()
 
@@ -98,7 +104,7 @@ def _look(arguments: argparse.Namespace, load: Load) -> int:
     from cockpit.checks.targets import choose, opener, with_job_settings
     from cockpit.models import FaultError, FaultKind
 
-    with _cluster(arguments, load) as (cluster, config):
+    with _cluster(arguments, load) as cluster:
         cluster.read_once()
         try:
             chosen = choose(cluster, arguments.nodes, arguments.queue)
@@ -112,7 +118,7 @@ def _look(arguments: argparse.Namespace, load: Load) -> int:
         runner = CheckRunner(
             arguments.kind,
             lambda name: opener(cluster, name),
-            settings=config.checks,
+            settings=cluster.checks,
             window_s=arguments.window if arguments.kind == "efa" else None,
             clock=cluster.clock,
         )
@@ -195,8 +201,8 @@ def _pairs(arguments: argparse.Namespace, load: Load) -> int:
             pairs = [pair for round_ in pairs_of(names) for pair in round_]
         return pair_action(pairs), pair_targets(pairs)
 
-    with _cluster(arguments, load) as (cluster, config):
-        return _session(arguments, cluster, pick, config)
+    with _cluster(arguments, load) as cluster:
+        return _session(arguments, cluster, pick)
 
 
 def _deep(arguments: argparse.Namespace, load: Load) -> int:
@@ -209,44 +215,32 @@ def _deep(arguments: argparse.Namespace, load: Load) -> int:
         names = tuple(target.node for target in choose(cluster, arguments.nodes, arguments.queue).targets)
         return deep_action(DeepRequest(names, arguments.deep)), Targets(Scope.NODE, names)
 
-    with _cluster(arguments, load) as (cluster, config):
-        return _session(arguments, cluster, pick, config)
+    with _cluster(arguments, load) as cluster:
+        return _session(arguments, cluster, pick)
 
 
 def _session(
     arguments: argparse.Namespace,
     cluster: Cluster,
     pick: Callable[[Cluster], tuple[Action, Targets]],
-    config: Config,
 ) -> int:
     """Plan, show, ask and run as every change does; pairs are told by their own results."""
-    from actions.checks import executors_for, pair_check
-    from actions.runner import Runner
+    from actions.checks import pairs_found
     from cockpit.cli_actions import Session
 
-    found: list[PairResult] = []
-    check = pair_check(cluster, config.checks)
-
     class Checks(Session):
-        def _runner(self) -> Runner:
-            return Runner(cluster, executors=executors_for(lambda _: check, found.append))
-
         def _told(self, result: Outcome) -> int:
-            if not found:
-                return super()._told(result)
-            return _told(arguments, cluster, _pair_run(cluster, found))
+            pairs = pairs_found(result)
+            return _told(arguments, cluster, _pair_run(pairs)) if pairs else super()._told(result)
 
     def plan() -> Plan:
         action, targets = pick(cluster)
         return action.plan(cluster, targets)
 
-    try:
-        return Checks(arguments, cluster, plan).run()
-    finally:
-        check.cancel()
+    return Checks(arguments, cluster, plan).run()
 
 
-def _pair_run(cluster: Cluster, pairs: Sequence[PairResult]) -> CheckRun:
+def _pair_run(pairs: Sequence[PairResult]) -> CheckRun:
     from cockpit.checks.models import CheckRun
     from cockpit.checks.runner import run_id
 

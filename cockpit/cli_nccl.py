@@ -118,7 +118,8 @@ def _chunks(first: bytes, file: BinaryIO) -> Iterator[bytes]:
 
 def _own_history(arguments: argparse.Namespace, load: Load) -> tuple[History | None, str | None]:
     """The history to compare with and to save to: only when a cluster is named or --save asks for it."""
-    from cockpit.nccl.history import History, history_path
+    from cockpit.nccl.history import History
+    from cockpit.nccl.place import history_path
 
     if not arguments.save and arguments.cluster is None:
         return None, None
@@ -173,7 +174,8 @@ def _loaded(history: History) -> tuple[Any, ...]:
 
 
 def _history(arguments: argparse.Namespace, load: Load) -> int:
-    from cockpit.nccl.history import History, history_path
+    from cockpit.nccl.history import History
+    from cockpit.nccl.place import history_path
     from cockpit.nccl.report import history_json, history_lines
 
     _, cluster = load(arguments)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cockpit import joins, problems
 from cockpit.acknowledged import Acknowledged
@@ -18,34 +18,28 @@ from cockpit.arming import ReadOnly
 from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
-from cockpit.config import ClusterConfig, Rules
+from cockpit.cluster_questions import Questions
+from cockpit.config import CheckSettings, ClusterConfig, Rules
 from cockpit.event_problems import of_events
 from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
 from cockpit.fleet_state import Fleet
-from cockpit.formats.listpids import JobPid
-from cockpit.formats.node_history import NodeOutage
-from cockpit.formats.scontrol_show import JobDetail, NodeDetail, Pairs, parse_job_detail, parse_node_detail
 from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
-from cockpit.models import Fault, FaultError, FaultKind, Freshness, Job, Node, Problem
+from cockpit.models import Fault, FaultError, FaultKind, Freshness, Problem
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
-from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.sources.storage import STORAGE
 from cockpit.storage_problems import of_storage
 from cockpit.store import SourceState, Store
 from cockpit.text import printable
 from cockpit.view import View as View
-
-if TYPE_CHECKING:
-    from cockpit.hosts.pool import NodePool
 
 T = TypeVar("T")
 
@@ -55,7 +49,7 @@ AWS_WAIT_S = 20.0  # how long a single read waits for AWS; all the rest is worth
 ACKNOWLEDGED_EVERY_S = 2.0
 
 
-class Cluster:
+class Cluster(Questions):
     """Start it to poll; stop it to let go of every connection at once."""
 
     def __init__(
@@ -67,8 +61,10 @@ class Cluster:
         clock: Clock = SYSTEM_CLOCK,
         head: Host | None = None,
         watch_gpus: bool = True,
+        checks: CheckSettings | None = None,
     ) -> None:
         self.config, self.clock, self.rules = config, clock, rules or Rules()
+        self.checks = checks or CheckSettings()
         self.lock = ReadOnly(forced=read_only, configured=config.read_only, clock=clock)
         self.store = Store(clock)
         self.pace = Pace(clock)
@@ -92,16 +88,13 @@ class Cluster:
         self.acknowledged = Acknowledged(
             AcknowledgedFile(config.name), clock, slow_rules_s=max(300.0, self.rules.gpu_idle_for_s)
         )
-        self._stopped = threading.Event()
+        super().__init__()
         self._acknowledging = threading.Thread(target=self._keep_acknowledged, name="acknowledged", daemon=True)
         self._view_lock = threading.Lock()
         self._started = False
         self.aws = AwsWiring(config, self.slurm, self.store, lambda: self.view.nodes or (), clock)
         self.watches_gpus = watch_gpus
         self.only_nodes: frozenset[str] | None = None  # watch the GPUs of these alone; None: of all
-        self._pool: NodePool | None = None
-        self._pool_lock = threading.Lock()
-        self._on_demand = OnDemand(self.slurm, self._open_nodes)
         self._pollers = self._slurm_pollers()
         self._gpus: Poller[FleetReading] | None = None
         self._gpus_wanted = threading.Event()
@@ -135,17 +128,6 @@ class Cluster:
             self._poller(QUEUE, reads.queue, every_s),
             self._poller(SITE, reads.site, SITE_INTERVAL_S),
         )
-
-    def _open_nodes(self) -> NodePool:
-        """The one pool of connections to nodes, opened when it is first wanted, by whoever wants it."""
-        from cockpit.hosts.pool import NodePool
-
-        with self._pool_lock:
-            if self._pool is None:
-                self._pool = NodePool(self.head, self.config.nodes, ssh_config=self.config.ssh_config)
-            if self._stopped.is_set():
-                self._pool.close()
-            return self._pool
 
     def _gpu_targets(self) -> Iterable[Target]:
         """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
@@ -371,42 +353,6 @@ class Cluster:
     def trusts(self, source: SourceKey[Any]) -> bool:
         """True while the data of a source are live."""
         return self.store.state(source).freshness(self.clock.steady()) is Freshness.LIVE
-
-    def job_detail(self, job: Job) -> JobDetail:
-        """Everything Slurm tells of one job; waits for the head, so never call it on the UI thread."""
-        args = ["-d", "show", "job", joins.job_spec(job)]
-        return parse_job_detail(self.slurm.read("scontrol", args, f"reading job {job.label}"), job.job_id)
-
-    def node_host(self, name: str) -> Host:
-        """A node as the cockpit reaches it, at the address Slurm has for it; connects to nothing yet."""
-        address = next((node.address for node in self.view.nodes or () if node.name == name), "")
-        return self._open_nodes().node(name, address)
-
-    def node_detail(self, name: str) -> NodeDetail:
-        """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
-        args = ["-d", "show", "node", name]
-        return parse_node_detail(self.slurm.read("scontrol", args, f"reading node {name}"))
-
-    def partition_detail(self, name: str) -> Pairs:
-        """Everything Slurm tells of one queue; waits for the head, so never call it on the UI thread."""
-        return self._on_demand.partition(name)
-
-    def node_history(self, name: str) -> tuple[NodeOutage, ...]:
-        """When a node was down or drained, by whom and why, if accounting keeps it; waits for the head."""
-        return self._on_demand.node_history(name)
-
-    def job_pids(self, node: Node, job: Job) -> tuple[JobPid, ...]:
-        """The job's processes on one of its nodes, from Slurm there; waits for that node. Raises FaultError."""
-        try:
-            return self._on_demand.job_pids(node, job)
-        finally:
-            self.let_go(node.name)
-
-    def let_go(self, name: str) -> None:
-        """End the connection to a node that is not watched: nobody would see it come back as another machine."""
-        watched = self.view.fleet.nodes if self.view.fleet else {}
-        if self._pool is not None and name not in watched:
-            self._pool.forget(name)
 
 
 def _has_looked(watch: NodeWatch) -> bool:

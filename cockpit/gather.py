@@ -119,7 +119,7 @@ class Gatherer:
         threading.Thread(target=body, name=f"gather-{what}", daemon=True).start()
 
     def _wait(self) -> None:
-        told_at = 0.0
+        next_at = 0.0
         while True:
             with self._lock:
                 over = self._pending <= 0 or self._stopped or time.monotonic() >= self._until
@@ -128,9 +128,11 @@ class Gatherer:
                 now = self._now
             if over:
                 return
-            if self._changed is not None and time.monotonic() - told_at >= TELL_EVERY_S:
-                told_at = time.monotonic()
+            began = time.monotonic()
+            if self._changed is not None and began >= next_at:
                 self._changed(replace(now, gpus=self._gpus()))
+                # Whoever is told may diagnose at once: with many nodes that takes time of its own.
+                next_at = time.monotonic() + max(TELL_EVERY_S, 3 * (time.monotonic() - began))
 
     def _update(self, change: Callable[[Gathered], Gathered]) -> None:
         with self._lock:

@@ -124,23 +124,47 @@ def _joined(words: list[str], room: int) -> str:
     return " · ".join(words)
 
 
-def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object) -> list[Piece]:
-    """Each source with its sign, its age, and a word when it is not live or fails just now."""
-    pieces: list[Piece] = []
-    for state in states:
-        freshness = state.freshness(steady)
-        health = _FRESHNESS_HEALTH[freshness]
-        words = [state.name, "" if freshness is Freshness.LIVE else freshness.value, span(state.age_s(steady))]
-        if freshness is Freshness.NEVER:
-            words.pop()
-        if state.error is not None:
-            health = Health.CRITICAL if health in (Health.CRITICAL, Health.UNKNOWN) else Health.WARN
-            words.append("failing")
-        if state.note:
-            words.append(f"({state.note})")
-        token = state_token(health)
-        pieces.append((f" {signs(app).states[health]} {' '.join(word for word in words if word)} ", token))
-    return pieces
+def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object, width: int = 0) -> list[Piece]:
+    """Each source with its sign, its age, and a word when it is not live or fails just now.
+
+    What has no room in `width` (0: there is no limit) gives way in this order: notes, the ages of the live ones, their
+    names (they are only counted then), the ages of the others, and at last their words: the sign and the name stay.
+    """
+    for shorter in range(_LEVELS):
+        pieces = [_source_piece(state, steady, app, shorter) for state in states]
+        if shorter >= _COUNTED:
+            pieces = _gathered(pieces, signs(app).states[Health.OK])
+        if not width or sum(cell_len(text) for text, _ in pieces) <= width:
+            break
+    return list(pieces)
+
+
+_LEVELS = 6
+_COUNTED, _NO_AGES, _NAMES = 3, 4, 5  # from which level on
+
+
+def _source_piece(state: SourceState[Any], steady: float, app: object, shorter: int) -> tuple[str, str]:
+    freshness = state.freshness(steady)
+    health = _FRESHNESS_HEALTH[freshness]
+    live = freshness is Freshness.LIVE and state.error is None
+    words = [state.name, "" if freshness is Freshness.LIVE else freshness.value, span(state.age_s(steady))]
+    if freshness is Freshness.NEVER or (live and shorter >= 2) or shorter >= _NO_AGES:
+        words.pop()
+    if state.error is not None:
+        health = Health.CRITICAL if health in (Health.CRITICAL, Health.UNKNOWN) else Health.WARN
+        words = [*(words[:1] if shorter >= _NO_AGES else words), "failing"]
+    if shorter >= _NAMES:
+        words = words[:1]
+    if state.note and not shorter:
+        words.append(f"({state.note})")
+    return f" {signs(app).states[health]} {' '.join(word for word in words if word)} ", state_token(health)
+
+
+def _gathered(pieces: Sequence[tuple[str, str]], sign: str) -> list[tuple[str, str]]:
+    """Those that deviate first, and how many are well."""
+    odd = [piece for piece in pieces if not piece[0].startswith(f" {sign} ")]
+    well = len(pieces) - len(odd)
+    return [*odd, *([(f" {sign} {well} live ", state_token(Health.OK))] if well else [])]
 
 
 def trouble_pieces(problems: Sequence[Problem], now: float, app: object, width: int) -> list[Piece]:

@@ -165,7 +165,9 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         self.query_one("#header", chrome.Line).say(
             chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, [*self.run_pieces(), *self.nccl_pieces()])
         )
-        self.query_one("#sources", chrome.Line).say(chrome.source_pieces(self.cluster.sources(), steady, self.app))
+        self.query_one("#sources", chrome.Line).say(
+            chrome.source_pieces(self.cluster.sources(), steady, self.app, width)
+        )
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app, width))
         trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems

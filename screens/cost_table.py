@@ -160,7 +160,7 @@ def _faults(cluster: Cluster) -> list[str]:
     if view.aws is not None and view.aws.instances.fault:
         faults.append(view.aws.instances.fault)
     faults += view.prices.faults if view.prices else ()
-    told = [f"{fault.line()}{f' → {fault.next_step}' if fault.next_step else ''}" for fault in faults]
+    told = [fault.line() for fault in faults]
     return told if cluster.aws.wanted else ["AWS is not asked: the config names no region"]
 
 

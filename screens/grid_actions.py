@@ -50,26 +50,6 @@ class GridActions(GridCore[R]):
         self.state.move_to(self.state.count - 1)
         self.sync()
 
-    def action_half_page_down(self) -> None:
-        """Half a page down."""
-        self.state.page(max(1, self.state.height // 2))
-        self.sync()
-
-    def action_half_page_up(self) -> None:
-        """Half a page up."""
-        self.state.page(-max(1, self.state.height // 2))
-        self.sync()
-
-    def action_page_down(self) -> None:
-        """One page down; one line stays for orientation."""
-        self.state.page(max(1, self.state.height - 1))
-        self.sync()
-
-    def action_page_up(self) -> None:
-        """One page up; one line stays for orientation."""
-        self.state.page(-max(1, self.state.height - 1))
-        self.sync()
-
     def action_scroll_columns(self, step: int) -> None:
         """Scroll by whole columns; the first one stays."""
         self.canvas.scroll_columns(step)

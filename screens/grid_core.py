@@ -9,13 +9,13 @@ from typing import Any, Generic
 
 from cockpit.models import Health
 from screens import grid_messages as messages
-from screens.drawn import Drawn
 from screens.filters import compile_filter
 from screens.grid_canvas import TOP_LINES, Canvas, Frame
 from screens.grid_model import Column, Prepared, R, Recipe, cell_text
 from screens.grid_paint import Palette, palette
 from screens.grid_state import GridState
 from screens.grid_title import TitleFacts, empty_words, title_pieces
+from screens.scrolled import Scrollable, Scrolled
 from themes import token_styles
 from themes.glyphs import Signs, signs
 
@@ -23,8 +23,10 @@ from themes.glyphs import Signs, signs
 SMALL = 2_000
 
 
-class GridCore(Drawn, Generic[R]):
+class GridCore(Scrolled, Generic[R]):
     """Rows, order, cursor and marks of a table, and the drawing of what is on screen; see Grid."""
+
+    BAR_TOP = TOP_LINES
 
     def __init__(
         self,
@@ -130,6 +132,10 @@ class GridCore(Drawn, Generic[R]):
     def busy(self) -> bool:
         """True while a thread filters and sorts."""
         return self._working
+
+    def scrollable(self) -> Scrollable:
+        """The rows."""
+        return self.state
 
     # What others tell it.
 

@@ -14,8 +14,6 @@ from screens.keys import bindings
 
 __all__ = ["HeatCell", "HeatRow", "Heatmap"]
 
-WHEEL_LINES = 3
-
 # The keys of a table that mean the same here; a heatmap has nothing to sort, filter or mark.
 KEY_IDS = (
     *("grid.down", "grid.up", "grid.top", "grid.bottom", "grid.left", "grid.right", "grid.open"),
@@ -69,26 +67,6 @@ class Heatmap(HeatmapCore, can_focus=True):
         self.state.move_to(len(self.state.rows) - 1)
         self.sync()
 
-    def action_half_page_down(self) -> None:
-        """Half a page down."""
-        self._page(max(1, self.state.height // 2))
-
-    def action_half_page_up(self) -> None:
-        """Half a page up."""
-        self._page(-max(1, self.state.height // 2))
-
-    def action_page_down(self) -> None:
-        """One page down; one line stays on screen."""
-        self._page(max(1, self.state.height - 1))
-
-    def action_page_up(self) -> None:
-        """One page up; one line stays on screen."""
-        self._page(-max(1, self.state.height - 1))
-
-    def _page(self, lines: int) -> None:
-        self.state.page(lines)
-        self.sync()
-
     def action_scroll_columns(self, step: int) -> None:
         """One cell to the left or right."""
         self.state.move_cells(step)
@@ -122,17 +100,3 @@ class Heatmap(HeatmapCore, can_focus=True):
             self._clicked = None
         else:
             self._clicked = chosen
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down; the cursor stays on screen."""
-        self._wheel(event, WHEEL_LINES)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up; the cursor stays on screen."""
-        self._wheel(event, -WHEEL_LINES)
-
-    def _wheel(self, event: events.MouseEvent, lines: int) -> None:
-        event.stop()
-        event.prevent_default()
-        self.state.scroll(lines)
-        self.sync()

@@ -10,13 +10,14 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from screens import heatmap_messages as messages
-from screens.drawn import Drawn, thumb
+from screens.drawn import thumb
 from screens.grid_paint import draw_title, draw_words, safe_cells
 from screens.heatmap_layout import HeatLayout, arrange
 from screens.heatmap_model import Groups, HeatCell, HeatRow, Tally, tally
 from screens.heatmap_paint import HeatLook, draw_line, draw_numbers, draw_pieces, heat_styles
 from screens.heatmap_state import HeatState
 from screens.heatmap_title import Metric, Pieces, description, legend, title_pieces
+from screens.scrolled import Scrollable, Scrolled
 from themes import token_styles
 from themes.glyphs import signs
 
@@ -28,7 +29,7 @@ DESCRIPTION_FROM = 3
 _Line = tuple[tuple[HeatRow, ...], "tuple[int, int] | None", str]
 
 
-class HeatmapCore(Drawn):
+class HeatmapCore(Scrolled):
     """Rows, cursor and drawing of a heatmap; see Heatmap."""
 
     def __init__(
@@ -82,6 +83,10 @@ class HeatmapCore(Drawn):
     def colour_by(self) -> ColourBy:
         """What the colours stand for."""
         return self._colour_by
+
+    def scrollable(self) -> Scrollable:
+        """The lines of cells."""
+        return self.state
 
     # What others tell it.
 

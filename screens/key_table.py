@@ -113,7 +113,7 @@ KEYS: tuple[Key, ...] = (
     Key("pane.gpus", "3", "pane('gpus')", "gpus", "Show the GPUs.", "app", _PANES, first=True),
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", _PANES, first=True),
     Key("pane.nccl", "5", "pane('nccl')", "NCCL", "NCCL tests: what was measured, how it compares, the trend.", "app",
-        _PANES, first=True, drop=5),
+        _PANES, first=True, drop=6),
     Key("pane.storage", "7", "pane('storage')", "storage", "What is mounted on the nodes, how full it is, what hangs.",
         "app", _PANES, first=True, drop=7),
     Key("pane.cost", "8", "pane('cost')", "cost", "What runs costs by the hour, and what of it does nothing.", "app",

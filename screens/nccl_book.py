@@ -1,6 +1,7 @@
 """The NCCL tests of one cluster as the pane shows them: each with what it is measured by. Imports no Textual.
 
-The history is read on a thread: a home directory may hang. What is shown is the last that was read.
+The history is read on a thread: a home directory may hang. What is shown is the last that was read. What reads it
+is loaded there, too: that takes as long as a first paint, which comes first.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cockpit.cluster import Cluster
 from cockpit.config import Rules
-from cockpit.nccl.history import BASELINE_RUNS, History, HistoryRun, baseline, busbw_at, history_path, shape_key
-from cockpit.nccl.models import Expectation
-from cockpit.nccl.verdict import expectation
+from cockpit.nccl.place import history_path
+
+if TYPE_CHECKING:
+    from cockpit.nccl.history import HistoryRun
+    from cockpit.nccl.models import Expectation
 
 AGAIN_S = 2.0  # between two looks at the file: other cockpits and the command line write there, too
+FIRST_S = 0.5  # what a start may take until the history is looked at
 _SAME = 0.02  # of a bandwidth: nearer than that two expectations are one
 
 
@@ -33,6 +38,8 @@ class NcclRow:
     @property
     def trend_pct(self) -> float | None:
         """How much more than the last good one it reached at the same size."""
+        from cockpit.nccl.history import busbw_at
+
         size, busbw = self.run.size_large_bytes, self.run.busbw_large_gbs
         old = busbw_at(self.before, size) if self.before is not None and size is not None else None
         return None if not old or busbw is None else 100 * (busbw / old - 1)
@@ -40,6 +47,8 @@ class NcclRow:
 
 def rows_of(runs: Iterable[HistoryRun], rules: Rules) -> tuple[NcclRow, ...]:
     """Every run with what came before it, newest first."""
+    from cockpit.nccl.history import shape_key
+
     good: dict[tuple[object, ...], list[HistoryRun]] = defaultdict(list)
     rows = []
     for run in sorted(runs, key=lambda run: run.at):
@@ -51,6 +60,8 @@ def rows_of(runs: Iterable[HistoryRun], rules: Rules) -> tuple[NcclRow, ...]:
 
 
 def _row(run: HistoryRun, same: list[HistoryRun], rules: Rules) -> NcclRow:
+    from cockpit.nccl.history import BASELINE_RUNS, busbw_at
+
     size = run.size_large_bytes
     fitting = [old for old in same if size is not None and busbw_at(old, size) is not None][-BASELINE_RUNS:]
     return NcclRow(run, _expected(run, fitting, rules), fitting[-1] if fitting else None, tuple(fitting))
@@ -58,11 +69,16 @@ def _row(run: HistoryRun, same: list[HistoryRun], rules: Rules) -> NcclRow:
 
 def _expected(run: HistoryRun, fitting: list[HistoryRun], rules: Rules) -> Expectation | None:
     """What it was judged by: the one of both that its percentage fits, for the catalogue may have changed since."""
-    if run.pct is None or not run.busbw_large_gbs or run.size_large_bytes is None:
+    from cockpit.nccl.history import baseline
+    from cockpit.nccl.models import Expectation
+    from cockpit.nccl.verdict import expectation
+
+    if not run.pct or not run.busbw_large_gbs or run.size_large_bytes is None:
         return None
     good = 100 * run.busbw_large_gbs / run.pct
     found = (baseline(fitting, run.shape, run.size_large_bytes, rules), expectation(run.shape, rules))
-    near = (each for each in found if each is not None and abs(each.good_gbs / good - 1) < _SAME)
+    rounded = 0.06 / run.pct  # it is kept with one decimal
+    near = (each for each in found if each is not None and abs(each.good_gbs / good - 1) < _SAME + rounded)
     return next(near, Expectation("", good, None, None))
 
 
@@ -71,7 +87,8 @@ class NcclBook:
 
     def __init__(self, cluster: Cluster) -> None:
         self._steady, self._rules = cluster.clock.steady, cluster.rules
-        self._history = History(history_path(cluster.config.name))
+        self._path = history_path(cluster.config.name)
+        self._skipped = 0
         self._rows: tuple[NcclRow, ...] | None = None
         self._stamp: object = None
         self._fault = ""
@@ -79,6 +96,7 @@ class NcclBook:
         self._again = False
         self._read_at: float | None = None
         self._listeners: list[Callable[[str], None]] = []
+        self._awake = threading.Event()  # set once a first paint is no matter any more
 
     def listen(self, listener: Callable[[str], None]) -> None:
         """Call listener("nccl") on the reading thread after each change."""
@@ -93,7 +111,7 @@ class NcclBook:
     @property
     def skipped(self) -> int:
         """Lines that could not be read."""
-        return self._history.skipped
+        return self._skipped
 
     def rows(self) -> tuple[NcclRow, ...] | None:
         """Newest first, the very same object while nothing has changed; None before the history was read once."""
@@ -114,6 +132,8 @@ class NcclBook:
 
     def _work(self) -> None:
         before = (self._rows, self._fault)
+        if not self._awake.wait(FIRST_S):
+            self._awake.set()
         try:
             while self._again:
                 self._again = False
@@ -129,13 +149,23 @@ class NcclBook:
             stamp = self._file_stamp()
             if self._rows is not None and stamp == self._stamp and not self._fault:
                 return
-            self._rows, self._stamp, self._fault = rows_of(self._history.load(), self._rules), stamp, ""
+            self._rows, self._stamp, self._fault = self._load(stamp), stamp, ""
         except OSError as error:  # what was read before stays
             self._rows, self._fault = self._rows or (), error.strerror or str(error)
 
+    def _load(self, stamp: object) -> tuple[NcclRow, ...]:
+        if stamp is None:
+            return ()
+        from cockpit.nccl.history import History
+
+        history = History(self._path)
+        rows = rows_of(history.load(), self._rules)
+        self._skipped = history.skipped
+        return rows
+
     def _file_stamp(self) -> object:
         try:
-            about = self._history.path.stat()
+            about = self._path.stat()
         except FileNotFoundError:
             return None
         return about.st_mtime_ns, about.st_size

@@ -70,7 +70,7 @@ def _test_lines(live: LiveTest, steady: float, signs: Signs) -> list[Line]:
     lines += [[], [printable(what)], [(f"  on {printable(brief(request.nodes, 90))}", "dim")]]
     lines += _progress(len(live.rows), sizes_of(request), live.over.is_set())
     expected = verdict.expectation if verdict is not None else None
-    lines += [[], *_rows(live.rows, expected), *_expected(expected)]
+    lines += [[], *_rows(live.rows, expected), *(_expected(expected) if live.rows else ())]
     if verdict is not None and not live.over.is_set():
         lines += [[], [("so far", "bright")], *([f"  {printable(reason)}"] for reason in verdict.reasons[1:4])]
     return lines

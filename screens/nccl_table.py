@@ -9,7 +9,6 @@ from typing import Any
 from cockpit.cluster import Cluster, View
 from cockpit.formats.hostlist import brief
 from cockpit.models import Health
-from cockpit.nccl.models import Judgement
 from cockpit.report import iso
 from cockpit.sources.base import SourceKey
 from cockpit.text import printable
@@ -23,11 +22,11 @@ from themes import UNICODE, state_token
 NCCL: SourceKey[tuple[NcclRow, ...]] = SourceKey("nccl")
 NOTHING = "no NCCL test of this cluster is kept yet; N runs one"
 _HEALTH = {
-    Judgement.PASS.value: Health.OK,
-    Judgement.WARN.value: Health.WARN,
-    Judgement.FAIL.value: Health.CRITICAL,
-    Judgement.INCOMPLETE.value: Health.WARN,
-    Judgement.UNJUDGED.value: Health.UNKNOWN,
+    "pass": Health.OK,
+    "warn": Health.WARN,
+    "fail": Health.CRITICAL,
+    "incomplete": Health.WARN,
+    "unjudged": Health.UNKNOWN,
 }
 FALL_PCT, BAD_FALL_PCT = -5.0, -10.0  # against the last good one: worth a look, and the catalogue's warning
 
@@ -46,11 +45,11 @@ class NcclTable:
                    down_first=True),
             Column("busbw", "GB/s", busbw_cell, lambda r: r.run.busbw_large_gbs, 6, 8, "right", down_first=True,
                    note="bus bandwidth at the largest size"),
-            Column("pct", "of expected", expected_cell, lambda r: r.run.pct, 13, 30, drop=3, cut=True),
+            Column("pct", "of expected", expected_cell, lambda r: r.run.pct, 11, 30, drop=3, cut=True),
             Column("trend", "trend", trend_cell, lambda r: r.trend_pct, 5, 7, "right", drop=2,
                    note="against the last good one of the same shape"),
             Column("collective", "collective", collective, collective, 8, 20, drop=1),
-            Column("nodes", "nodes", nodes_text, lambda r: len(r.run.nodes), 8, 40, cut=True),
+            Column("nodes", "nodes", nodes_text, lambda r: len(r.run.nodes), 15, 40, cut=True),
             Column("ranks", "ranks", lambda r: _number(r.run.shape.ranks), lambda r: r.run.shape.ranks, 5, 5, "right",
                    drop=5, down_first=True),
             Column("why", "why", why_cell, None, 16, 120, drop=4, cut=True),

@@ -16,6 +16,7 @@ from cockpit.cluster import Cluster
 from cockpit.sources.gpus import GPUS
 from screens import grid_messages
 from screens.chrome import Line
+from screens.details.node_instance import recent_pieces
 from screens.gpus_pane import METRICS, gpu_under, heat_rows
 from screens.grid_canvas import TOP_LINES
 from screens.heatmap import Heatmap
@@ -41,6 +42,7 @@ class OverviewPane(Vertical):
     DEFAULT_CSS = """
     OverviewPane > #overview-problems { height: auto; }
     OverviewPane > #overview-calm { display: none; padding: 0 2; }
+    OverviewPane > #overview-events { display: none; }
     OverviewPane > #overview-panels { height: 1fr; layout: grid; grid-size: 2; grid-gutter: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -63,7 +65,7 @@ class OverviewPane(Vertical):
             TablePane(compact(nccl) if nccl else nothing_yet("nccl", NO_NCCL), id="overview-nccl"),
             TablePane(compact(specs["queue"]), id="overview-queue"),
         )
-        self._calm = Line(id="overview-calm")
+        self._calm, self._events = Line(id="overview-calm"), Line(id="overview-events")
         self._current: TablePane | Heatmap = self._panels[0]  # it has the focus, or had it before the focus left
         self._front: TablePane | Heatmap = self._panels[0]  # the one that is seen where only one fits
         self._zoomed = False
@@ -75,6 +77,7 @@ class OverviewPane(Vertical):
     def compose(self) -> ComposeResult:
         yield self._problems
         yield self._calm
+        yield self._events
         yield Container(*self._panels, id="overview-panels")
 
     @property
@@ -131,6 +134,9 @@ class OverviewPane(Vertical):
 
     def _show_problems(self) -> None:
         self._problems.show_view(self._cluster)
+        happened = recent_pieces(self._cluster, self._cluster.head_now())
+        self._events.say(happened)
+        self._events.display = bool(happened)
         if not self._problems.rows_total:
             self._calm.say(calm_pieces(self._cluster))
         self._lay_out()

@@ -15,8 +15,9 @@ from screens.lines import Line, section
 JOBS_FIRST = 6  # jobs that stand at the top; the others come last
 CLUSTER_JOBS_FIRST = 200  # of a whole cluster every job that loses its work stands before anything else
 # What cannot be undone stands in the head already.
-_ORDER = ("jobs", "warnings", "effects", "commands", "left_out", "for_good", "offers")
-_CLUSTER_ORDER = ("jobs", "effects", "warnings", "commands", "left_out", "for_good", "offers")
+_ORDER = ("jobs", "warnings", "ahead", "effects", "commands", "left_out", "for_good", "offers")
+_CLUSTER_ORDER = ("jobs", "effects", "warnings", "ahead", "commands", "left_out", "for_good", "offers")
+_AHEAD = {"fail": "critical", "warn": "warning", "unknown": "stale"}
 _MONEY = ("saves ", "what it saves ")  # how the effect begins that tells it
 _TITLES = {"warnings": "warning"}
 
@@ -29,6 +30,9 @@ def head_lines(plan: Plan, note: str = "") -> list[Line]:
     lines.append(hurt_line(plan))
     if plan.targets.scope is Scope.CLUSTER:
         lines += [[(printable(effect), "bright")] for effect in plan.effects if effect.startswith(_MONEY)]
+    if failing := sum(line.startswith("fail") for line in plan.ahead):
+        words = f"{plural(failing, 'check')} below {'fails' if failing == 1 else 'fail'}"
+        lines.append([("AWS would refuse it: ", "critical"), words])
     if plan.irreversible:
         lines.append([("cannot be undone: ", "critical"), printable("; ".join(plan.irreversible))])
     return lines
@@ -57,10 +61,18 @@ def plan_text(plan: Plan) -> list[Line]:
             lines += _part(title, jobs[:first], "")
             if len(jobs) > first:
                 lines.insert(-1, [(f"  and {len(jobs) - first} more, at the end", "dim")])
+        elif part is not None and kind == "ahead":
+            lines += [section(part.title), *map(_ahead_line, part.lines), []]
         elif part is not None:
             lines += _part(_named(part, plan), part.lines, _TITLES.get(kind, ""))
     rest = _jobs(plan, told["jobs"])[1][first:] if "jobs" in told else ()
     return (lines + _part("The other jobs", rest, ""))[:-1] if rest else lines[:-1]
+
+
+def _ahead_line(line: str) -> Line:
+    """A check with the colour of what it found."""
+    word, _, rest = line.partition(" ")
+    return [(f"  {word:<8}", _AHEAD.get(word, "")), rest.lstrip()]
 
 
 def _jobs(plan: Plan, part: Section) -> tuple[str, tuple[str, ...]]:

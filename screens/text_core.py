@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from rich.segment import Segment
 from textual.strip import Strip
 
-from screens.drawn import Drawn, thumb
+from screens.drawn import thumb
 from screens.grid_paint import draw_title, draw_words, safe_cells
 from screens.lines import Line, Piece, Subject
+from screens.scrolled import Scrollable, Scrolled
 from screens.text_paint import AROUND, Drawing, TextLook, cut_pieces, draw_row, text_look, with_bar
 from screens.text_search import TextSearch
 from screens.text_state import Place, TextState, line_text, piece_text
@@ -21,8 +22,10 @@ TOP_LINES = 1  # the title
 _AROUND_RIGHT = 9  # cells of a title that are rules and blanks when something stands at its right
 
 
-class TextCore(Drawn):
+class TextCore(Scrolled):
     """Lines, cursor, search and drawing of a text; see TextView."""
+
+    BAR_TOP = TOP_LINES
 
     def __init__(
         self,
@@ -60,6 +63,10 @@ class TextCore(Drawn):
         lines, state = self.state.lines, self.state
         place = state.cursor if state.browsing else state.top
         return line_text(lines[place]) if 0 <= place < len(lines) else ""
+
+    def scrollable(self) -> Scrollable:
+        """The lines."""
+        return self.state
 
     # What others tell it.
 

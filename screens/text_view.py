@@ -18,8 +18,6 @@ from screens.text_paint import MARGIN
 from screens.text_state import piece_text
 from screens.wrap import hang
 
-WHEEL_LINES = 3
-
 
 class TextView(TextCore, can_focus=True):
     """Lines of styled pieces, some of which lead elsewhere: enter posts FollowLink.
@@ -42,7 +40,6 @@ class TextView(TextCore, can_focus=True):
         # The same id as the app's: clears the search, then it is the turn of whoever is above.
         Binding("escape", "back", "back", show=False, id="app.back"),
     ]
-    _dragging = False
 
     def action_back(self) -> None:
         """Clear the search, or leave the key to whoever is above."""
@@ -67,26 +64,6 @@ class TextView(TextCore, can_focus=True):
     def action_cursor_bottom(self) -> None:
         """To the last line."""
         self.state.end()
-        self.sync()
-
-    def action_half_page_down(self) -> None:
-        """Half a page down."""
-        self.state.page(max(1, self.state.height // 2))
-        self.sync()
-
-    def action_half_page_up(self) -> None:
-        """Half a page up."""
-        self.state.page(-max(1, self.state.height // 2))
-        self.sync()
-
-    def action_page_down(self) -> None:
-        """One page down; one line stays for orientation."""
-        self.state.page(max(1, self.state.height - 1))
-        self.sync()
-
-    def action_page_up(self) -> None:
-        """One page up; one line stays for orientation."""
-        self.state.page(-max(1, self.state.height - 1))
         self.sync()
 
     def action_sideways(self, step: int) -> None:
@@ -159,39 +136,6 @@ class TextView(TextCore, can_focus=True):
             at, cells = at + len(text), cells + width
         return None
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down; the cursor stays on screen."""
-        self._wheel(event, WHEEL_LINES)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up; the cursor stays on screen."""
-        self._wheel(event, -WHEEL_LINES)
-
-    def _wheel(self, event: events.MouseEvent, lines: int) -> None:
-        event.stop()
-        event.prevent_default()
-        self.state.scroll(lines)
-        self.sync()
-
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of the scroll bar."""
-        place = event.get_content_offset(self)
-        if place is not None and place.x == self.size.width - 1 and place.y >= TOP_LINES:
-            self._dragging = True
-            self.capture_mouse()
-            self._drag_to(place.y - TOP_LINES)
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Drag the scroll bar."""
-        if self._dragging:
-            self._drag_to(event.get_content_offset_capture(self).y - TOP_LINES)
-
-    def on_mouse_up(self) -> None:
-        """Let the scroll bar go."""
-        if self._dragging:
-            self._dragging = False
-            self.release_mouse()
-
-    def _drag_to(self, row: int) -> None:
-        self.state.scroll_to(max(0.0, min(1.0, row / max(1, self.state.height - 1))))
-        self.sync()
+    def scroll_to_share(self, share: float) -> None:
+        """Put that share of the lines above the screen."""
+        self.state.scroll_to(share)

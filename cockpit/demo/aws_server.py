@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any
 
-from cockpit.demo.account import Account
+from cockpit.demo.account import REGION, Account
 
 TICK_S = 0.5
 CLUSTER = "demo"
@@ -40,6 +40,18 @@ def _match(account: Account, wanted: Mapping[str, str]) -> None:
     for node, address in wanted.items():
         if node not in account.nodes:
             account.add_node(node, address)
+            _give_efa(account.nodes[node])
+
+
+def _give_efa(instance: str) -> None:
+    """Make an instance's interface one of EFA, which moto's own API cannot be asked for."""
+    from moto.backends import get_backend
+
+    for account in get_backend("ec2").values():
+        for found in account[REGION].all_instances():
+            if found.id == instance:
+                for interface in found.nics.values():
+                    interface.interface_type = "efa"
 
 
 def _daemon(account: Account, demo: IO[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cockpit.demo.jobs import SimJob
@@ -75,6 +75,7 @@ class Rank:
     local: int
     rank: int | None  # None: not started by a launcher that counts ranks
     world: int
+    mode: str = ""  # what its GPU does: train, spin, odd, held, ...
 
 
 def kind_of(job: SimJob) -> str:
@@ -179,9 +180,14 @@ def ranks(node: SimNode, job: SimJob) -> list[Rank]:
 
 
 def node_ranks(sim: Simulation, node: SimNode) -> list[Rank]:
-    """Every process on this node's GPUs."""
+    """Every process on this node's GPUs, and what each does now."""
     jobs = [sim.jobs[job_id] for job_id in node.shares]
-    return [rank for job in jobs if not job.configuring for rank in ranks(node, job)]
+    return [_at_work(sim, node, job, rank) for job in jobs if not job.configuring for rank in ranks(node, job)]
+
+
+def _at_work(sim: Simulation, node: SimNode, job: SimJob, rank: Rank) -> Rank:
+    past = [mode for since, mode in modes(sim, job, node.name, rank.gpu) if since <= sim.now]
+    return replace(rank, mode=past[-1] if past else "")
 
 
 def line_rate(sim: Simulation, node: SimNode) -> float:

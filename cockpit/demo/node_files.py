@@ -44,6 +44,34 @@ case "$1" in
     *) echo "$1: no such file or directory"; exit 1 ;;
 esac
 """
+# py-spy is given: dump --json --nonblocking --pid N. A rank that works is at another line each time.
+_PYSPY = """\
+#!/bin/sh
+exec sed "s/@LINE@/1$(date +%N | cut -c1-3)/" {folder}/proc/$5/pyspy.json
+"""
+_LISTPIDS = """\
+#!/bin/sh
+head -1 {folder}/listpids
+awk -v job="$2" '$2 == job' {folder}/listpids
+"""
+_TORCH = "/opt/env/lib/python3.12/site-packages/torch"
+_STEP = ("train_step", "/fsx/code/train.py", 212)
+_REDUCE = [
+    ("all_reduce", f"{_TORCH}/distributed/distributed_c10d.py", 2810),
+    ("wrapper", f"{_TORCH}/distributed/c10d_logger.py", 81),
+    _STEP,
+]
+_STACKS: dict[str, list[tuple[str, str, int]]] = {
+    "train": [("forward", "/fsx/code/model.py", 0), _STEP],
+    "spin": _REDUCE,
+    "held": _REDUCE,
+    "odd": [
+        ("get", "/opt/env/lib/python3.12/queue.py", 180),
+        ("_try_get_data", f"{_TORCH}/utils/data/dataloader.py", 1133),
+        ("__next__", f"{_TORCH}/utils/data/dataloader.py", 708),
+        ("train_loop", "/fsx/code/train.py", 198),
+    ],
+}
 
 
 class NodeFiles:
@@ -60,6 +88,8 @@ class NodeFiles:
         self._make_sys(index, devices)
         node_software.make(folder, devices)
         (folder / "kmsg").touch()
+        _program(folder / "py-spy", _PYSPY.format(folder=folder))
+        _program(folder / "scontrol", _LISTPIDS.format(folder=folder))
         root, scratch = 158_000 + index * 977 % 40_000, 3_100_000 + index * 1_370_003 % 14_000_000
         _program(
             folder / "df",
@@ -131,6 +161,16 @@ class NodeFiles:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
+    def sweep_options(self) -> list[str]:
+        """The same for one look at a job's processes."""
+        at = self.folder
+        return [
+            f"proc={at / 'proc'}",
+            f"mount_check={at / 'df'}",
+            f"pyspy={at / 'py-spy'}",
+            f"scontrol={at / 'scontrol'}",
+        ]
+
     def put_state(self, state: dict[str, Any]) -> None:
         """Replace what the simulated NVML answers from."""
         _replace(self.folder / "state.json", json.dumps(state, separators=(",", ":")))
@@ -147,6 +187,8 @@ class NodeFiles:
                 self._make_process(rank)
                 self._ranks[pid] = rank
         self._write_memory(41_000_000 * len(ranks))
+        rows = [f"{one.pid} {one.job_id} {one.step} {one.local} {one.rank or 0}\n" for one in ranks]
+        _replace(self.folder / "listpids", "PID JOBID STEPID LOCALID GLOBALID\n" + "".join(rows))
 
     def _make_process(self, rank: Rank) -> None:
         ticks = int((rank.started_at - self._booted_at) * os.sysconf("SC_CLK_TCK"))
@@ -162,7 +204,26 @@ class NodeFiles:
         _write(made / "cgroup", f"0::{scope}\n")
         _write(made / "cmdline", f"{rank.program}\0-u\0train.py\0")
         _write(made / "environ", "\0".join(f"{name}={value}" for name, value in _environ(rank).items()) + "\0")
+        self._make_thread(made, rank)
         made.rename(folder)
+
+    def _make_thread(self, made: Path, rank: Rank) -> None:
+        """Where the main thread is, for a diagnosis: in the kernel, and by py-spy."""
+        main = made / f"task/{rank.pid}"
+        main.mkdir(parents=True)
+        waits = rank.mode in ("spin", "held")
+        where = "futex_wait_queue" if rank.mode == "odd" else "0"
+        for place in (main, made):
+            _write(place / "wchan", where)
+        _write(main / "stat", (made / "stat").read_text(encoding="utf-8"))
+        frames = _STACKS.get(rank.mode, _STACKS["train"])
+        moving = 0 if waits or rank.mode == "odd" else 1  # its line is another one each time
+        rows = [
+            {"name": name, "filename": file, "line": "@LINE@" if moving and not at else line}
+            for at, (name, file, line) in enumerate(frames)
+        ]
+        thread = {"pid": rank.pid, "thread_name": "MainThread", "os_thread_id": rank.pid, "frames": rows}
+        _write(made / "pyspy.json", json.dumps([thread]).replace('"@LINE@"', "@LINE@"))
 
     def log(self, messages: list[tuple[float, str]], now: float) -> None:
         """Append the kernel messages that are due and have not been written; `messages` only ever grows."""

@@ -130,7 +130,9 @@ class GpuFarm:
             with watched.lock:
                 files = watched.update()
             prelude, pynvml = _programs(node, files.folder)
-            argv = [*words[:3], prelude + words[3], *words[4:], *files.options()]
+            sweeps = any(word.startswith("job=") for word in words[4:])
+            options = files.sweep_options() if sweeps else files.options()
+            argv = [*words[:3], prelude + words[3], *words[4:], *options]
             yield ProbeRun(f"exec {shlex.join(argv)}", PynvmlSwap(pynvml))
         finally:
             with self._changed:

@@ -35,6 +35,15 @@ case "$*" in
     *) exec /usr/bin/id "$@" ;;
 esac
 """
+# Its server waits for a call that never comes by this way, and is ended with its channel; its client prints a table.
+_PINGPONG = """#!/bin/sh
+case "$*" in *" -B "*) exec sleep 60 ;; esac
+echo 'bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec'
+echo '64      10      =10      1.2k        0.00s      1.75      36.52       0.03'
+echo '1k      10      =10      20k         0.00s     57.30      17.87       0.06'
+echo '64k     10      =10      1.2m        0.00s   2410.66      27.19       0.04'
+echo '1m      10      =10      20m         0.00s   9702.04     108.08       0.01'
+"""
 _TIMEOUT = """#!/bin/sh
 # macOS has no timeout(1); the demo's commands end with their channel anyway.
 while :; do
@@ -59,6 +68,7 @@ def install(folder: Path, socket_path: Path) -> None:
     _script(folder / "hostname", '#!/bin/sh\necho "${DEMO_HOST:-demo-head}"\n')
     _script(folder / "sudo", _SUDO)
     _script(folder / "id", _ID)
+    _script(folder / "fi_pingpong", _PINGPONG)
     if shutil.which("timeout", path=_SYSTEM_PATH) is None:
         _script(folder / "timeout", _TIMEOUT)
     if shutil.which("python3", path=_SYSTEM_PATH) is None:

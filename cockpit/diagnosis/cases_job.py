@@ -83,8 +83,8 @@ def _nodes(evidence: Evidence) -> Iterator[Hypothesis]:
     if down:
         yield _node_case(evidence, down, LIKELY if len(down) < len(evidence.nodes) else POSSIBLE)
     silent = [node for node in evidence.nodes if node.fault and node not in down]
-    # Nobody answers: then it is rather our way to them than the nodes.
-    if silent and len(silent) < len(evidence.nodes):
+    # Many do not answer: then it is rather our way to them than the nodes.
+    if silent and (len(silent) == 1 < len(evidence.nodes) or len(silent) * 4 <= len(evidence.nodes)):
         yield _node_case(evidence, silent, POSSIBLE)
 
 

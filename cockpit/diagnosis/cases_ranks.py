@@ -61,7 +61,7 @@ def others_wait(evidence: Evidence, ranks: Sequence[Rank]) -> str:
     kinds = Counter(rank.doing.short for rank in waiting if rank.doing)
     if not kinds:
         return ""
-    return f"{len(waiting)} of the other {rest} wait, most of them: {kinds.most_common(1)[0][0]}"
+    return f"each of {len(waiting)} of the other {rest} {kinds.most_common(1)[0][0]}"
 
 
 def _verb(ranks: Sequence[Rank], one: str, many: str) -> str:
@@ -110,11 +110,11 @@ def _gone(evidence: Evidence) -> Iterator[Hypothesis]:
 def _never_launched(evidence: Evidence, rank: Rank) -> bool:
     """Slurm launched fewer tasks than the program expects, and this number is beyond them."""
     launched, world = evidence.launched, evidence.world
-    torchrun = any(each.process is not None and "LOCAL_WORLD_SIZE" in each.process.env for each in evidence.ranks)
-    if launched is None or world is None or torchrun or rank.state == ZOMBIE:
+    if launched is None or world is None or rank.state == ZOMBIE:
         return False
-    short = len([each for each in evidence.ranks if each.process is not None]) >= launched
-    return launched < world and short
+    # With torchrun a task starts several ranks: then more live than there are tasks.
+    living = len([each for each in evidence.ranks if each.process is not None])
+    return living <= launched <= rank.rank < world
 
 
 def _never(evidence: Evidence, found: Sequence[Rank]) -> Hypothesis:
@@ -145,7 +145,7 @@ def _died(evidence: Evidence, found: Sequence[Rank]) -> Hypothesis:
     elif zombies:
         how = "its process has ended" if len(found) == 1 else "their processes have ended"
     else:
-        how = "its process is gone" if len(found) == 1 else "their processes are gone"
+        how = "no process of it is left" if len(found) == 1 else "no process of them is left"
     sentence = f"{who(found)} {_verb(found, 'is', 'are')} gone: {how}; the others wait for it"
     if early and not reason:
         sentence = f"{who(found)} never started, or ended at once: {how} and the others wait for all to come"
@@ -259,10 +259,11 @@ def _elsewhere(evidence: Evidence) -> Iterator[Hypothesis]:
     known = [r for r in evidence.of_state(WAITING, WORKING, UNKNOWN) if r.doing is not None]
     waiting = [rank for rank in known if rank.doing and rank.doing.waits_for_others]
     if waiting:
-        odd, sure = [rank for rank in known if rank not in waiting], True
+        odd, sure = [rank for rank in known if not (rank.doing and rank.doing.waits_for_others)], True
     else:
         odd, sure = _minority(known), False
-        waiting = [rank for rank in known if rank not in odd]
+        own = {rank.rank for rank in odd}
+        waiting = [rank for rank in known if rank.rank not in own]
     if not odd or len(odd) > _FEW * len(known):
         return
     # Those that do the same are one finding; the smallest group is the most telling.

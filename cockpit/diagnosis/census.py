@@ -101,7 +101,8 @@ def _state(lead: RankProcess, moved: bool | None) -> tuple[str, str]:
     if last in ("T", "t"):
         tracer = " by a debugger" if last == "t" else " by a signal"
         return STOPPED, f"its process is stopped{tracer}"
-    if last == "D" and all(state == "D" for state in states):
+    # One that reads and writes a lot is often seen so; what hangs there does nothing in between.
+    if last == "D" and all(state == "D" for state in states) and not moved:
         where = pulses[-1].wait_channel
         file = lead.close.file if lead.close else ""
         return BLOCKED, f"hangs in the kernel{f' in {where}' if where else ''}{f' on {file}' if file else ''}"

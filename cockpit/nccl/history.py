@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import median
 from typing import Any
-from urllib.parse import quote
 
-from cockpit.config import Rules, state_dir
+from cockpit.config import Rules
 from cockpit.export import private_dir
 from cockpit.nccl.models import Expectation, NcclRun, NcclVersions, Shape, Verdict
 from cockpit.nccl.verdict import DEFAULT_RULES, from_history
@@ -100,11 +99,6 @@ def _merged(told: NcclVersions, known: NcclVersions | None) -> NcclVersions:
 
 
 # -- the file
-
-
-def history_path(cluster: str) -> Path:
-    """Where a cluster's runs are kept."""
-    return state_dir() / "nccl" / f"{quote(cluster, safe='')}.jsonl"
 
 
 class History:

@@ -146,10 +146,11 @@ class SweepDriver:
         gone: Gone = dict,
         on_row: OnRow | None = None,
         on_outcome: OnOutcome | None = None,
+        on_round: Callable[[], None] = lambda: None,
     ) -> None:
         self.sweep = sweep
         self.over = False
-        self._gone, self._on_row, self._on_outcome = gone, on_row, on_outcome
+        self._gone, self._on_row, self._on_outcome, self._on_round = gone, on_row, on_outcome, on_round
         self._steps: dict[int, _Step] = {}
 
     def begin(self) -> bytes:
@@ -183,6 +184,7 @@ class SweepDriver:
         trials = self.sweep.next_round()
         self._steps = {trial.number: _Step(trial, NcclReader()) for trial in trials}
         self.over = not trials
+        self._on_round()
         lines = [f"run {trial.number} {len(trial.nodes)} {','.join(trial.nodes)}\n" for trial in trials]
         return "".join([*lines, "go\n"]).encode() if trials else b""
 

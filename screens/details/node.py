@@ -11,6 +11,7 @@ from cockpit.kinds.notes import node_note
 from cockpit.models import Freshness, Job, Node
 from cockpit.words import MISSING, count, mib, moment, span
 from screens.details.gpu_rows import gpu_lines_of
+from screens.details.node_instance import event_lines, instance_lines
 from screens.details.node_machine import machine_lines
 from screens.details.parts import gpu_link, job_link, listed, naming, problem_section, queue_link
 from screens.details.ranks import ranges
@@ -19,7 +20,7 @@ from themes import state_token
 
 
 def node_lines(cluster: Cluster, node: Node) -> list[Line]:
-    """Why a node is in its state and what to do, what is wrong with it, its jobs, GPUs, events, machine."""
+    """Why a node is in its state and what to do, what is wrong with it, its jobs, GPUs, instance, events, machine."""
     raw = "+".join([node.state.base, *sorted(node.state.flags)]).upper()
     lines: list[Line] = [fact("state", node.word, state_token(node.health)), fact("Slurm says", raw)]
     lines += _reason(node, cluster.head_now())
@@ -30,6 +31,7 @@ def node_lines(cluster: Cluster, node: Node) -> list[Line]:
     rows = [row for row in cluster.view.gpu_rows if row.node == node.name]
     lines += [[], section("jobs on it"), *_jobs_on(cluster, node, rows)]
     lines += _gpus(cluster, node, rows)
+    lines += [*instance_lines(cluster, node.name), *event_lines(cluster, node.name)]
     lines += machine_lines(cluster, node.name, rows)
     return [*lines, [], section("Slurm's view of it"), *_slurm(cluster, node)]
 

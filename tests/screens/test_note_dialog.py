@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from screens.lines import Line
 from screens.note_dialog import NoteDialog, NoteInput
 from tests.screens.golden import assert_golden
 from tests.screens.menu_app import opened
@@ -61,7 +62,7 @@ async def test_esc_leaves_the_problem_as_it_was(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_hostile_text_about_it_and_pasted_into_it_stays_text(text: str) -> None:
-    about = [[(text, "critical"), f"  {text}"], [(text[:300], "dim")]]
+    about: list[Line] = [[(text, "critical"), f"  {text}"], [(text[:300], "dim")]]
     async with opened(lambda: NoteDialog("set this problem aside", about, "why")) as (app, pilot):
         app.screen.query_one(NoteInput).post_message(events.Paste(text * 20))
         await pilot.pause()

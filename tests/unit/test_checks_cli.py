@@ -11,17 +11,16 @@ from actions.checks import (
     EFA_CHECK,
     HEALTH_CHECK,
     deep_action,
-    executors_for,
     pair_action,
     pair_targets,
+    pairs_found,
     proposed,
 )
 from actions.errors import ActionError
-from actions.runner import Runner
 from actions.spec import READ, Context, Scope, Targets
 from cockpit.checks.deep import DeepRequest
 from cockpit.checks.models import NodeResult, PairResult, Result, Verdict
-from cockpit.checks.pair import Ends
+from cockpit.checks.pair import Ends, PairCheck
 from cockpit.checks.targets import choose, is_here, type_of_features
 from cockpit.cli import main
 from cockpit.config import ConfigError
@@ -116,32 +115,29 @@ def test_looking_is_tier_0_and_allowed_where_nothing_may_be_changed(tmp_path: Pa
     assert pair_action([(names[0], names[1])]).disabled_reason(Context(kit.cluster)) is not None
 
 
-class FakePair:
-    def __init__(self, verdict: Verdict) -> None:
-        self.verdict, self.ran = verdict, list[Ends]()
-
-    def run(self, ends: Ends) -> PairResult:
-        self.ran.append(ends)
-        return PairResult(ends.server, ends.client, 1.0, 0.1, Result("efa.pair", self.verdict, "so it is"))
-
-
 @pytest.mark.parametrize(("verdict", "ok"), [(Verdict.PASS, True), (Verdict.FAIL, False)])
-def test_a_pair_goes_through_the_runner(tmp_path: Path, verdict: Verdict, ok: bool) -> None:
+def test_a_pair_goes_through_the_runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, ok: bool
+) -> None:
     kit = Kit(tmp_path)
     names = [target.node for target in choose(kit.cluster).targets[:2]]
     pairs = [(names[0], names[1])]
+    ran: list[Ends] = []
+
+    def run(_: PairCheck, ends: Ends) -> PairResult:
+        ran.append(ends)
+        return PairResult(ends.server, ends.client, 1.0, 0.1, Result("efa.pair", verdict, "so it is"))
+
+    monkeypatch.setattr(PairCheck, "run", run)
     plan = pair_action(pairs).plan(kit.cluster, pair_targets(pairs))
     assert plan.confirm.kind == "yes"
     assert plan.steps[0].argv[:5] == ("fi_pingpong", "-p", "efa", "-e", "rdm")
-    told: list[PairResult] = []
-    fake = FakePair(verdict)
-    executors = executors_for(lambda _: fake, told.append)  # type: ignore[arg-type,return-value]
-    runner = Runner(kit.cluster, audit=kit.log, executors=executors, sleep=kit.nap)
-    assert runner.run(plan, "n", lambda _: None).outcome == "refused"
-    assert not told
-    assert runner.run(plan, "y", lambda _: None).ok is ok
-    assert [(ends.server, ends.client) for ends in fake.ran] == pairs
-    assert told[0].result.verdict is verdict
+    assert kit.run(plan, "n").outcome == "refused"
+    assert not ran
+    result = kit.run(plan, "y")
+    assert result.ok is ok
+    assert [(ends.server, ends.client) for ends in ran] == pairs
+    assert [pair.result.verdict for pair in pairs_found(result)] == [verdict]
     assert kit.writes == []
     with pytest.raises(ActionError):
         pair_action([(names[0], names[0])]).plan(kit.cluster, pair_targets(pairs))
@@ -211,3 +207,24 @@ def test_mistakes_in_a_config(tmp_path: Path, checks: str, words: str) -> None:
     with pytest.raises(ConfigError, match=r"config\.yaml:\d+: checks") as caught:
         load_config(config(tmp_path, f"checks:\n{checks}\n"))
     assert words in str(caught.value)
+
+
+def test_the_demo_answers_all_of_it(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from cockpit.demo.cluster import DemoCluster
+
+    with DemoCluster(nodes=6) as path:
+        assert main(["efa", "--json", "--window", "0.2", "--config", str(path)]) == 1
+        told = json.loads(capsys.readouterr().out)
+        short = [node["node"] for node in told["nodes"] if node["verdict"] == "fail"]
+        assert len(short) == 1
+        assert told["nodes"][0]["drain_reason"] == "EFA devices: 31 of 32 devices"
+        assert {node["verdict"] for node in told["nodes"][1:]} == {"pass"}
+        assert main(["check", "--json", "--config", str(path)]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert {check["verdict"] for node in told["nodes"] for check in node["checks"]} <= {
+            *("pass", "warn", "not applicable"),
+        }
+        names = [node["node"] for node in told["nodes"][:2]]
+        assert main(["efa", "--pair", *names, "--yes", "--json", "--config", str(path)]) == 0
+        (pair,) = json.loads(capsys.readouterr().out)["pairs"]
+        assert pair["verdict"] == "pass"

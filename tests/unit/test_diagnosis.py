@@ -134,6 +134,12 @@ def test_ranks_that_move_are_no_hang() -> None:
     assert short(found) == ("not hung", (), (), "progress")
 
 
+def test_a_rank_that_is_twice_seen_in_a_read_and_moves_does_not_hang() -> None:
+    works = R(stack=[["step", "/job/train.py", 9]], later=[["other", "/job/train.py", 19]], moves=True, channel="")
+    found = verdict(default=works, ranks={4: R(state="D", stack=None, channel="folio_wait_bit", moves=True)})
+    assert found.verdict.state == "not hung"
+
+
 def test_output_in_its_rhythm_is_no_hang() -> None:
     found = verdict(log=steps(every_s=60), age_s=70, grown=False)
     assert found.verdict.state == "not hung"

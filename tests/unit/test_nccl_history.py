@@ -13,8 +13,9 @@ import pytest
 from cockpit.cli import main
 from cockpit.config import Rules
 from cockpit.formats.nccl_tests import NcclReader
-from cockpit.nccl.history import History, HistoryRun, baseline, busbw_at, changes, history_path, history_record
+from cockpit.nccl.history import History, HistoryRun, baseline, busbw_at, changes, history_record
 from cockpit.nccl.models import Judgement, NcclVersions, Shape
+from cockpit.nccl.place import history_path
 from cockpit.nccl.shape import shape_of
 from cockpit.nccl.verdict import judge
 from tests.formats import nccl_text as text

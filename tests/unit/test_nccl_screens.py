@@ -9,13 +9,11 @@ import pytest
 
 from cockpit.cluster import Cluster
 from cockpit.config import Rules
-from cockpit.demo.nccl_stand_in import Speeds, parse_arguments, whole_run
-from cockpit.formats.nccl_tests import NcclReader
+from cockpit.demo.nccl_stand_in import Speeds
 from cockpit.models import Health
-from cockpit.nccl.history import History, HistoryRun, baseline, history_path, history_record
+from cockpit.nccl.history import History, HistoryRun
 from cockpit.nccl.models import Shape
-from cockpit.nccl.shape import shape_of
-from cockpit.nccl.verdict import judge, large_rows
+from cockpit.nccl.place import history_path
 from screens import nccl_table
 from screens.detail_registry import details, explain
 from screens.lines import Line, Subject, links
@@ -23,23 +21,10 @@ from screens.nccl_book import NcclBook, nccl_book, rows_of
 from screens.nccl_curve import Curve, curve_lines
 from screens.nccl_matrix import matrix_lines, usual_of
 from screens.problem_table import text_of
+from tests.nccl_runs import PAIR, add_run
 from tests.still import still_cluster
 
-PAIR = ("gpu-st-p5-1", "gpu-st-p5-2")
 HOSTILE = "\x1b]0;x\x07\u202e[bold]\n"
-
-
-def add_run(history: History, speeds: Speeds, at: float, nodes: Sequence[str] = PAIR) -> HistoryRun:
-    reader = NcclReader()
-    for line in whole_run(parse_arguments("all_reduce_perf", ["-b1G", "-e8G", "-f2"]), nodes, 8, speeds, debug=True):
-        reader.feed(line.encode())
-    reader.close()
-    (run,) = reader.runs()
-    shape = shape_of(run)
-    own = baseline(history.load(), shape, large_rows(run)[0].size_bytes)
-    record = history_record(run, judge(run, shape, history=own), at=at)
-    history.append(record)
-    return record
 
 
 @pytest.fixture

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cockpit.formats.log_buffer import GONE, LogBuffer
-from cockpit.formats.output_paths import JobOutputs, OutputFile
+from cockpit.formats.output_paths import OutputFile
 from cockpit.hosts.base import Completed, Host
 from cockpit.hosts.local import LocalHost
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.sources import output_file, remote_file
 from cockpit.sources.output_file import FollowedFile, Where
-from cockpit.sources.output_reader import OutputReader, OutputReading
 from cockpit.sources.remote_file import PIECE, find_text, read_piece
-
-ERROR = b"RuntimeError\nTraceback (most recent call last):\n  File x\nValueError: bad\n"
+from tests.unit.output_kit import ERROR, HungFile, eventually, numbered
 
 
 @pytest.fixture(name="path")
@@ -37,10 +33,6 @@ def followed(path: Path, *others: str, host: Host | None = None) -> FollowedFile
 
 def texts(file: FollowedFile) -> list[str]:
     return [line.text for line in file.held().lines]
-
-
-def numbered(count: int) -> bytes:
-    return b"".join(b"step %07d loss 1.23\n" % number for number in range(count))
 
 
 def read_all(file: FollowedFile) -> None:
@@ -121,26 +113,6 @@ def test_a_path_is_never_seen_by_a_shell(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [odd]
 
 
-class HungFile(LocalHost):
-    """A machine that answers, with a file system that does not."""
-
-    alive = True
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        deadline_s: float,
-        stdin: bytes = b"",
-        env: Mapping[str, str] | None = None,
-        unset: Sequence[str] = (),
-        max_bytes: int = 0,
-    ) -> Completed:
-        if argv[0] == "true" and self.alive:
-            return Completed(0, b"", b"", 0.01)
-        raise FaultError(Fault(FaultKind.TIMEOUT, "here", f"`{argv[0]}` gave no answer within {deadline_s:g} s"))
-
-
 def test_a_hung_file_system_is_told_from_a_hung_machine(path: Path) -> None:
     host = HungFile()
     with pytest.raises(FaultError) as error:
@@ -174,13 +146,6 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
-
-
-def eventually(true: Callable[[], object], within_s: float = 10.0) -> None:
-    until = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < until, "did not come true in time"
-        time.sleep(0.01)
 
 
 # Following.
@@ -430,137 +395,3 @@ def test_no_error_at_all_but_something_that_follows_from_one(path: Path) -> None
     file.open()
     assert file.find_error(None, whole) is None
     assert file.find_effect() == 3
-
-
-# The thread.
-
-
-class Watch:
-    """A reader, and the means to wait for what it tells."""
-
-    def __init__(self, outputs: Callable[[], JobOutputs], places: Sequence[Where] | None = None) -> None:
-        self._told = threading.Condition()
-        there = places or [Where("here", LocalHost)]
-        self.reader = OutputReader(outputs, lambda _: there, self._changed)
-        self.reader.start()
-
-    def _changed(self) -> None:
-        with self._told:
-            self._told.notify_all()
-
-    def until(self, true: Callable[[OutputReading], object]) -> OutputReading:
-        with self._told:
-            assert self._told.wait_for(lambda: true(self.reader.look()), 20), self.reader.look()
-        return self.reader.look()
-
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.reader.close()
-
-
-def outputs(*files: OutputFile, **changes: str) -> Callable[[], JobOutputs]:
-    return lambda: JobOutputs(files, **{"state": "RUNNING", **changes})
-
-
-def last(reading: OutputReading) -> str:
-    return reading.held.lines[-1].text if reading.held.lines else ""
-
-
-def test_a_reader_follows_and_switches_streams(path: Path, tmp_path: Path) -> None:
-    path.write_bytes(b"out 1\n")
-    (tmp_path / "err").write_bytes(b"err 1\n")
-    both = outputs(OutputFile("stdout", str(path)), OutputFile("stderr", str(tmp_path / "err")))
-    with Watch(both) as watch:
-        watch.until(lambda reading: last(reading) == "out 1")
-        with path.open("ab") as writer:
-            writer.write(b"out 2\n")
-        reading = watch.until(lambda reading: last(reading) == "out 2")
-        assert reading.others
-        assert reading.grown_at is not None
-        watch.reader.other_stream()
-        switched = watch.until(lambda reading: last(reading) == "err 1")
-        assert switched.generation != reading.generation
-        assert switched.path == str(tmp_path / "err")
-
-
-def test_a_reader_says_why_there_is_nothing(path: Path) -> None:
-    with Watch(outputs(why="it goes to /dev/null")) as watch:
-        watch.until(lambda reading: reading.waiting == "it goes to /dev/null")
-    with Watch(outputs(OutputFile("output", str(path)), state="PENDING")) as watch:
-        watch.until(lambda reading: "has not started" in reading.waiting)
-        path.write_bytes(b"now\n")
-        watch.until(lambda reading: last(reading) == "now" and not reading.waiting)
-
-
-def test_a_reader_tells_trouble_and_goes_on(path: Path) -> None:
-    asked: list[int] = []
-
-    def ask() -> JobOutputs:
-        asked.append(1)
-        if len(asked) == 1:
-            raise FaultError(Fault(FaultKind.UNREACHABLE, "head", "connection refused"))
-        return JobOutputs((OutputFile("output", str(path)),))
-
-    path.write_bytes(b"here\n")
-    with Watch(ask) as watch:
-        watch.until(lambda reading: "connection refused" in reading.trouble)
-        watch.reader.read_now()
-        watch.until(lambda reading: last(reading) == "here" and not reading.trouble)
-
-
-def test_no_key_makes_a_hung_file_system_be_read_sooner(path: Path) -> None:
-    path.write_bytes(numbered(3))
-    reads: list[int] = []
-
-    class Hangs(HungFile):
-        def run(self, argv: Sequence[str], **options: Any) -> Completed:
-            if argv[0] == "sh":
-                reads.append(1)
-            return super().run(argv, **options)
-
-    host = Hangs()
-    with Watch(outputs(OutputFile("output", str(path))), [Where("here", lambda: host)]) as watch:
-        watch.until(lambda reading: "its file system hangs" in reading.trouble)
-        for _ in range(3):
-            watch.reader.pause()
-            watch.reader.to_start()
-        watch.reader.first_error()
-        eventually(watch.reader._wishes.empty)
-        assert len(reads) == 1
-        watch.reader.read_now()
-        eventually(lambda: len(reads) == 2)
-
-
-def test_a_reader_finds_the_first_error_and_says_when_there_is_none(path: Path) -> None:
-    path.write_bytes(numbered(10) + ERROR)
-    with Watch(outputs(OutputFile("output", str(path)))) as watch:
-        watch.until(last)
-        watch.reader.first_error()
-        reading = watch.until(lambda reading: reading.turn == 1)
-        assert reading.found == 11
-        watch.reader.first_error(13)
-        assert "behind this line" in watch.until(lambda reading: reading.turn == 2).note
-    path.write_bytes(numbered(10))
-    with Watch(outputs(OutputFile("output", str(path)))) as watch:
-        watch.until(last)
-        watch.reader.first_error()
-        assert "no known error" in watch.until(lambda reading: reading.turn == 1).note
-
-
-def test_a_program_error_in_the_reader_is_told_and_does_not_end_it(path: Path) -> None:
-    def ask() -> JobOutputs:
-        raise ZeroDivisionError
-
-    with Watch(ask) as watch:
-        watch.until(lambda reading: "ZeroDivisionError" in reading.trouble)
-
-
-def test_a_closed_reader_tells_nothing_more(path: Path) -> None:
-    path.write_bytes(b"x\n")
-    with Watch(outputs(OutputFile("output", str(path)))) as watch:
-        watch.until(last)
-    before = threading.active_count()
-    eventually(lambda: not any(thread.name == "output" for thread in threading.enumerate()), 5)
-    assert threading.active_count() <= before

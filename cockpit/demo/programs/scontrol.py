@@ -156,6 +156,25 @@ def _hostlist(call: Call, words: Sequence[str], style: _Style) -> Answer:
     return Answer(0, encode(fold(names) + "\n"))
 
 
+def _steps(call: Call, words: Sequence[str], style: _Style) -> Answer:
+    """The step that a running job's ranks are in: one task a node, which starts the ranks there."""
+    number = words[0].partition(".")[0] if words else ""
+    running = [job for job in call.sim.jobs.values() if job.state == "RUNNING" and number in ("", str(job.job_id))]
+    if not running:
+        return Answer(0, encode(f"Job step {words[0]} not found\n" if words else "No job steps in the system\n"))
+    records = [
+        style.record(
+            (
+                f"StepId={job.job_id}.0 StartTime=Unknown TimeLimit=UNLIMITED",
+                f"State=RUNNING NodeList={fold(job.hosts)}",
+                f"Nodes={len(job.hosts)} Tasks={len(job.hosts)} Name=torchrun Network=(null)",
+            )
+        )
+        for job in sorted(running, key=lambda job: job.job_id)
+    ]
+    return Answer(0, encode("".join(records)))
+
+
 def _reservations(call: Call, words: Sequence[str], style: _Style) -> Answer:
     if words and words[0] not in call.sim.reservations:
         return Answer(1, encode(f"Reservation {words[0]} not found\n"))
@@ -174,4 +193,5 @@ _ENTITIES: tuple[tuple[str, int, Show], ...] = (
     ("node", 1, _nodes),
     ("partition", 1, _partitions),
     ("reservation", 1, _reservations),
+    ("step", 2, _steps),
 )

@@ -1,0 +1,148 @@
+"""Gathering: partial answers as they come, a node that never answers, an end at once when it is asked for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cockpit.clock import SYSTEM_CLOCK
+from cockpit.cluster import Cluster
+from cockpit.diagnosis.diagnose import diagnose
+from cockpit.diagnosis.gathered import Gathered
+from cockpit.gather import Gatherer
+from cockpit.models import Fault, FaultError, FaultKind
+from tests.unit.diagnosis_kit import GONE, NODES, STEPS, R, job_text, sweep_lines
+
+
+class Stream:
+    """Lines of one node, held back until `go`."""
+
+    def __init__(self, lines: tuple[bytes, ...], go: threading.Event) -> None:
+        self._lines, self._go, self.closed = lines, go, threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._lines:
+            while not self._go.wait(0.01):
+                if self.closed.is_set():
+                    raise FaultError(Fault(FaultKind.UNREACHABLE, "node", "closed"))
+            yield line
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class Machine:
+    """A node, or the head, that answers with what it is given."""
+
+    def __init__(self, name: str, start: Callable[[], Stream]) -> None:
+        self.name, self._start = name, start
+
+    def stream(self, argv: list[str], **_: Any) -> Stream:
+        assert "job=77" in argv
+        return self._start()
+
+    def run(self, *_: Any, **__: Any) -> Any:
+        raise FaultError(Fault(FaultKind.MISSING, "file", "not there"))
+
+
+class Site:
+    """As much of a Cluster as a Gatherer uses."""
+
+    def __init__(self, starts: dict[str, Callable[[], Stream]]) -> None:
+        self._starts = starts
+        self.clock, self.config = SYSTEM_CLOCK, SimpleNamespace(name="prod", head="local")
+        nodes = [SimpleNamespace(name=name, word="allocated", reason="", address="") for name in NODES]
+        self.view = SimpleNamespace(nodes=nodes, gpu_rows=())
+        self.slurm = SimpleNamespace(
+            read=self._read, facts=lambda: SimpleNamespace(slurm_dir=""), known_facts=lambda: None
+        )
+        self.head = Machine("head", lambda: Stream((), threading.Event()))
+        self.let_gone: list[str] = []
+
+    def _read(self, _program: str, args: list[str], _what: str) -> bytes:
+        return STEPS % 8 if "step" in args else job_text()
+
+    def head_now(self) -> float:
+        return self.clock.now()
+
+    def node_host(self, name: str) -> Machine:
+        return Machine(name, self._starts[name])
+
+    def let_go(self, name: str) -> None:
+        self.let_gone.append(name)
+
+
+def lines(node: int) -> tuple[bytes, ...]:
+    ranks: dict[int, R | None] = {rank: R() for rank in range(node * 4, node * 4 + 4)}
+    if 5 in ranks:
+        ranks[5] = GONE
+    return sweep_lines(node, ranks, 8)
+
+
+def gatherer(site: Site, **options: Any) -> Gatherer:
+    return Gatherer(cast(Cluster, site), "77", **options)
+
+
+@pytest.fixture
+def go() -> threading.Event:
+    return threading.Event()
+
+
+def test_what_has_come_is_told_before_the_rest(go: threading.Event) -> None:
+    ready = threading.Event()
+    ready.set()
+    site = Site({"p5-1": lambda: Stream(lines(0), ready), "p5-2": lambda: Stream(lines(1), go)})
+    told: list[Gathered] = []
+
+    def changed(gathered: Gathered) -> None:
+        told.append(gathered)
+        if gathered.nodes and gathered.nodes[0].lines:
+            go.set()
+
+    whole = gatherer(site, changed=changed).run()
+    first = next(each for each in told if each.nodes[0].lines)
+    assert not first.nodes[1].lines
+    assert not diagnose(first).verdict.final
+    found = diagnose(whole)
+    assert (found.verdict.ranks, found.verdict.final) == ((5,), True)
+    assert sorted(site.let_gone) == list(NODES)
+
+
+def test_a_node_that_never_answers_is_missing_and_is_let_go(go: threading.Event) -> None:
+    ready = threading.Event()
+    ready.set()
+    silent = Stream(lines(1), go)
+    site = Site({"p5-1": lambda: Stream(lines(0), ready), "p5-2": lambda: silent})
+    found = diagnose(gatherer(site, deadline_s=2.0).run())
+    assert silent.closed.is_set()
+    assert ("p5-2", "no answer within 2 s") in found.evidence.missing
+    assert {rank.state for rank in found.evidence.ranks if rank.rank >= 4} == {"not read"}
+    assert not found.verdict.final
+
+
+def test_a_node_that_refuses_says_why() -> None:
+    def refuses() -> Stream:
+        raise FaultError(Fault(FaultKind.AUTH, "SSH to p5-2", "permission denied", "check nodes.user"))
+
+    ready = threading.Event()
+    ready.set()
+    site = Site({"p5-1": lambda: Stream(lines(0), ready), "p5-2": refuses})
+    found = diagnose(gatherer(site).run())
+    assert ("p5-2", "SSH to p5-2: permission denied") in found.evidence.missing
+    assert found.evidence.nodes[1].next_step == "check nodes.user"
+
+
+def test_it_can_be_stopped(go: threading.Event) -> None:
+    site = Site({name: partial(Stream, lines(node), go) for node, name in enumerate(NODES)})
+    one = gatherer(site)
+    threading.Timer(0.2, one.stop).start()
+    began = time.monotonic()
+    gathered = one.run()
+    assert time.monotonic() - began < 5
+    assert not gathered.whole
