@@ -119,6 +119,7 @@ def test_the_line_with_the_trouble_fits_and_always_tells_how_many_more(width: in
     assert cell_len(line) <= width
 
 
+@pytest.mark.usefixtures("ticking_clock")
 async def test_a_cluster_that_is_opened_later_has_its_clock_at_once() -> None:
     cluster, _ = watched()
     async with CockpitApp(Clusters.only(cluster)).run_test(size=(120, 40), notifications=True) as pilot:
