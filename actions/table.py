@@ -207,7 +207,7 @@ ACTIONS: tuple[Action, ...] = (
         _plan("jobs.cancel"),
         JOB_NEEDS,
         options=(
-            Option("signal", "word", "send this signal instead, such as USR1"),
+            Option("signal", "word", "which signal, such as USR1"),
             Option("batch", "flag", "the signal goes to the batch script only"),
             Option("full", "flag", "the signal goes to the batch script and all steps"),
         ),
