@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from actions.draft import Draft
 from actions.errors import ActionError, Refusal
+from actions.job_wishes import Ended
 from actions.nodes import NEEDS
 from actions.outcome import Result
 from actions.spec import COUNTED, UNDONE_EASILY, Action, Finding, Look, Options, Plan, Scope, Targets
@@ -110,6 +111,13 @@ def _sweep_plan(
         left_out=left,
         wishes=(JobThere(test.nodes, name),),
     )
+
+
+def end_plan(cluster: Cluster, name: str, labels: Sequence[str]) -> Plan:
+    """End the jobs of a test that was started from here; the queue need not have been read since."""
+    draft = Draft(cluster, "nccl-end", Targets(Scope.JOB, tuple(labels)), Options())
+    draft.step(f"end {name}", "scancel", labels, labels, as_root=False)
+    return draft.plan(f"end {name}", tier=UNDONE_EASILY, count=len(labels), wishes=(Ended(tuple(labels)),))
 
 
 def sweep_limit_min(rounds: int) -> int:

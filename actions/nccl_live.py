@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from actions.nccl import jobs_named, started_job
+from actions.nccl import end_plan, jobs_named, started_job
 from actions.outcome import Result
+from actions.runner import Runner
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.formats.nccl_tests import NcclReader
 from cockpit.hosts.base import LineStream
-from cockpit.models import FaultError
+from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.nccl.history import (
     History,
     HistoryRun,
@@ -117,13 +118,22 @@ class Live:
 
 
 def end_jobs(cluster: Cluster, name: str, *, deadline_s: float = END_S) -> None:
-    """Cancel the jobs of that very name and wait until Slurm has ended them; raises FaultError."""
-    until = cluster.clock.steady() + deadline_s
-    nap = threading.Event()
+    """Cancel the jobs of that very name and wait until Slurm has ended them; raises FaultError when some are left.
+
+    By the runner and with a record, as every change; whoever confirmed the test has confirmed its end.
+    """
+    until, nap = cluster.clock.steady() + deadline_s, threading.Event()
+    sent: set[str] = set()
     while alive := [str(job.job_id) for job in jobs_named(cluster, name) if not _ended(job.state)]:
-        cluster.slurm.send(cluster.slurm.argv("scancel", alive), deadline_s=20)
         if cluster.clock.steady() > until:
-            return
+            left = f"job {', '.join(alive)} is still there"
+            raise FaultError(Fault(FaultKind.FAILED, f"ending {name}", left, f"scancel {' '.join(alive)}"))
+        if new := [label for label in alive if label not in sent]:  # one may come late, when its start was cut short
+            plan = end_plan(cluster, name, new)
+            result = Runner(cluster).run(plan, plan.confirm.word, lambda _: None, how=f"part of {name}")
+            if result.outcome in ("refused", "failed"):
+                raise FaultError(Fault(FaultKind.DENIED, f"ending {name}", result.text, f"scancel {' '.join(alive)}"))
+            sent.update(new)
         nap.wait(LOOK_S / 2)
 
 
