@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from cockpit.config import state_dir
 from cockpit.export import private_dir
 from cockpit.joins import nodes_of
+from cockpit.kept_lines import cluster_file
 
 LOCK_WAIT_S = 5.0
 _MOST_BYTES = 4 * 1024 * 1024  # of one line
@@ -81,8 +82,7 @@ class AuditLog:
     """The record of one cluster. Methods raise AuditError and nothing else."""
 
     def __init__(self, cluster: str, directory: Path | None = None) -> None:
-        # A cluster's name may hold any character; as a file name it must neither leave the folder nor collide.
-        self.path = (directory or audit_dir()) / f"{quote(cluster, safe='')}.jsonl"
+        self.path = cluster_file(directory or audit_dir(), cluster)
 
     @classmethod
     def of(cls, path: Path) -> AuditLog:

@@ -244,7 +244,7 @@ def _session(
 
 def _pair_run(pairs: Sequence[PairResult]) -> CheckRun:
     from cockpit.checks.models import CheckRun
-    from cockpit.checks.runner import run_id
+    from cockpit.kept_lines import run_id
 
     at = min(pair.at for pair in pairs)
     return CheckRun(run_id(at), "pair", at, sum(pair.took_s for pair in pairs), pairs=tuple(pairs))

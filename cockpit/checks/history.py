@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from cockpit.checks.models import CheckRun, NodeResult, Verdict
 from cockpit.config import state_dir
-from cockpit.export import private_dir
+from cockpit.kept_lines import KeptLines, cluster_file
 from cockpit.text import printable
 
 SCHEMA = 1
-_READ_BYTES = 32 * 2**20  # the newest part of a longer file
 _MAX_LINE = 4 * 2**20
 _SAYS = 160
 _WORDS = {verdict.value: verdict for verdict in Verdict}
@@ -56,44 +51,18 @@ class Since:
 
 def history_path(cluster: str) -> Path:
     """Where a cluster's check runs are kept."""
-    return state_dir() / "checks" / f"{quote(cluster, safe='')}.jsonl"
+    return cluster_file(state_dir() / "checks", cluster)
 
 
-class CheckHistory:
-    """The runs of one file. Several cockpits may append at once; a line that broke off spoils no other."""
+class CheckHistory(KeptLines[KeptRun]):
+    """The check runs of one file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.skipped = 0  # lines of the last load() that could not be read
+        super().__init__(path, _run, _MAX_LINE)
 
     def append(self, run: CheckRun) -> None:
         """Add one run; raises OSError (no room, no right)."""
-        line = json.dumps(_record(run), ensure_ascii=False, separators=(",", ":")).encode()
-        private_dir(self.path.parent)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(self.path, flags, 0o600)
-        with os.fdopen(descriptor, "r+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            size = file.seek(0, os.SEEK_END)
-            broken = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            data = (b"\n" if broken else b"") + line + b"\n"
-            while data:
-                data = data[file.write(data) or 0 :]
-
-    def load(self) -> tuple[KeptRun, ...]:
-        """Every run, oldest first; () when nothing was ever kept. Raises OSError when the file cannot be read."""
-        self.skipped = 0
-        try:
-            with self.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                start = max(0, size - _READ_BYTES)
-                file.seek(start)
-                lines = file.read(_READ_BYTES).split(b"\n")[1 if start else 0 :]
-        except FileNotFoundError:
-            return ()
-        found = [_parse(line) for line in lines if line.strip()]
-        self.skipped = sum(each is None for each in found)
-        return tuple(each for each in found if each is not None)
+        self._add(_record(run))
 
 
 def _record(run: CheckRun) -> dict[str, Any]:
@@ -118,16 +87,9 @@ def _node(node: NodeResult) -> dict[str, Any]:
     return {"verdict": node.verdict.value, "checks": said}
 
 
-def _parse(line: bytes) -> KeptRun | None:
-    """One line; None for what is none of ours."""
-    if len(line) > _MAX_LINE:
-        return None
-    try:
-        raw = json.loads(line)
-        nodes = {printable(str(name)): _kept(node) for name, node in raw["nodes"].items()}
-        return KeptRun(printable(str(raw["id"])), printable(str(raw["kind"])), float(raw["at"]), nodes)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
-        return None
+def _run(raw: dict[str, Any]) -> KeptRun:
+    nodes = {printable(str(name)): _kept(node) for name, node in raw["nodes"].items()}
+    return KeptRun(printable(str(raw["id"])), printable(str(raw["kind"])), float(raw["at"]), nodes)
 
 
 def _kept(raw: dict[str, Any]) -> KeptNode:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import CheckSettings
 from cockpit.formats.look import NodeLook, parse_look
 from cockpit.hosts.base import Host
+from cockpit.kept_lines import run_id
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.probe.look import Asking, look_argv, look_stdin
 from cockpit.sources.base import unexpected
@@ -193,8 +193,3 @@ def _may_be_late(facts: Facts) -> bool:
     uptime_s, expected = facts.uptime_s, facts.expected_efa
     young = uptime_s is not None and uptime_s < facts.limit("efa.devices", "late_s")
     return young and expected is not None and expected > 0 and len(facts.devices) < expected
-
-
-def run_id(at: float) -> str:
-    """A name that no other run has."""
-    return f"{int(at * 1000):x}-{os.urandom(3).hex()}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -12,14 +9,13 @@ from statistics import median
 from typing import Any
 
 from cockpit.config import Rules
-from cockpit.export import private_dir
+from cockpit.kept_lines import KeptLines, run_id
 from cockpit.nccl.models import Expectation, NcclRun, NcclVersions, Shape, Verdict
 from cockpit.nccl.verdict import DEFAULT_RULES, from_history
 from cockpit.text import printable
 
 SCHEMA = 1
 BASELINE_RUNS = 5
-_READ_BYTES = 32 * 2**20  # the newest part of a longer file
 _MAX_LINE = 256 * 1024
 _MAX_ROWS = 100
 _MAX_TEXT = 500
@@ -71,7 +67,7 @@ def history_record(
     """What is kept of a run. `versions` adds what only the nodes know (driver, EFA); the log's own win."""
     curve = [(row.size_bytes, value) for row in run.rows if (value := row.busbw_gbs) is not None]
     return HistoryRun(
-        id=f"{int(at * 1000):x}-{os.urandom(3).hex()}",
+        id=run_id(at),
         at=at,
         verdict=verdict.word.value,
         shape=verdict.shape,
@@ -101,52 +97,15 @@ def _merged(told: NcclVersions, known: NcclVersions | None) -> NcclVersions:
 # -- the file
 
 
-class History:
-    """The runs of one file. Several cockpits may append at once; a line that broke off spoils no other."""
+class History(KeptLines[HistoryRun]):
+    """The runs of one file."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.skipped = 0  # lines of the last load() that could not be read
+        super().__init__(path, _run, _MAX_LINE)
 
     def append(self, run: HistoryRun) -> None:
         """Add one run; raises OSError (no room, no right)."""
-        line = json.dumps({"schema": SCHEMA, **asdict(run)}, ensure_ascii=False, separators=(",", ":")).encode()
-        private_dir(self.path.parent)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(self.path, flags, 0o600)
-        with os.fdopen(descriptor, "r+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            size = file.seek(0, os.SEEK_END)
-            broken = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            data = (b"\n" if broken else b"") + line + b"\n"
-            while data:
-                data = data[file.write(data) or 0 :]
-
-    def load(self) -> tuple[HistoryRun, ...]:
-        """Every run, oldest first; () when nothing was ever kept. Raises OSError when the file cannot be read."""
-        self.skipped = 0
-        try:
-            with self.path.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                start = max(0, size - _READ_BYTES)
-                file.seek(start)
-                lines = file.read(_READ_BYTES).split(b"\n")[1 if start else 0 :]
-        except FileNotFoundError:
-            return ()
-        found = [_parse(line) for line in lines if line.strip()]
-        self.skipped = sum(each is None for each in found)
-        return tuple(each for each in found if each is not None)
-
-
-def _parse(line: bytes) -> HistoryRun | None:
-    """One line; None for what is none of ours."""
-    if len(line) > _MAX_LINE:
-        return None
-    try:
-        raw = json.loads(line)
-        return _run(raw) if isinstance(raw, dict) else None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
+        self._add({"schema": SCHEMA, **asdict(run)})
 
 
 def _run(raw: dict[str, Any]) -> HistoryRun:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
 
 from cockpit.config import state_dir
+from cockpit.kept_lines import cluster_file
 
 
 def history_path(cluster: str) -> Path:
     """Where a cluster's runs are kept."""
-    return state_dir() / "nccl" / f"{quote(cluster, safe='')}.jsonl"
+    return cluster_file(state_dir() / "nccl", cluster)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from cockpit.kept_lines import run_id
 from cockpit.nccl.history import HistoryRun
 from cockpit.nccl.models import Judgement, Shape
 from cockpit.nccl.run import NcclRequest
@@ -35,7 +34,7 @@ def sweep_record(
     cost = f"{result.jobs} tests in {result.rounds} rounds, {result.pairs_measured} of {result.pairs_possible} pairs"
     usual = result.usual_pair_gbs
     return HistoryRun(
-        id=f"{int(at * 1000):x}-{os.urandom(3).hex()}",
+        id=run_id(at),
         at=at,
         verdict=sweep_verdict(result).value,
         shape=Shape(nodes=len(nodes), ranks=len(nodes) * request.gpus_per_node, gpus_per_node=request.gpus_per_node,
