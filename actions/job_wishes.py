@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,16 +20,19 @@ END_S = 60.0  # KillWait is 30 s by default, then the job is completing
 _GONE = "not in the queue any more"
 
 
-def _each(
-    cluster: Cluster, names: Sequence[str], see: Callable[[str, Sequence[JobNow]], Finding]
-) -> dict[str, Finding]:
-    records = jobs_now(cluster, names)
-    found = {}
-    for name in names:
-        label = Label.of(name)
-        own = [job for job in records if label.covers(job.job_id, job.array_job_id, job.array_tasks, job.het_job_id)]
-        found[name] = see(name, own)
-    return found
+class _OfJobs:
+    """A wish that is looked at job by job: `_see` says how one name stands by the records that it covers."""
+
+    __slots__ = ()
+    names: tuple[str, ...]
+
+    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
+        records = jobs_now(cluster, self.names)
+        labels = {name: Label.of(name) for name in self.names}
+        return {name: self._see(name, [job for job in records if _covers(labels[name], job)]) for name in self.names}
+
+    def _see(self, name: str, jobs: Sequence[JobNow]) -> Finding:
+        raise NotImplementedError
 
 
 def _ended(job: JobNow) -> bool:
@@ -45,14 +48,11 @@ def _words(jobs: Sequence[JobNow]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(_OfJobs):
     """The jobs are over, or ending."""
 
     names: tuple[str, ...]
     deadline_s: float = END_S
-
-    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
-        return _each(cluster, self.names, self._see)
 
     def _see(self, _: str, jobs: Sequence[JobNow]) -> Finding:
         left = [job for job in jobs if not _ended(job)]
@@ -64,14 +64,11 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Held(_OfJobs):
     """Nothing of the jobs starts before it is released."""
 
     names: tuple[str, ...]
     deadline_s: float = QUICK_S
-
-    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
-        return _each(cluster, self.names, self._see)
 
     def _see(self, _: str, jobs: Sequence[JobNow]) -> Finding:
         waiting = [job for job in jobs if _waits(job)]
@@ -83,14 +80,11 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class Released(_OfJobs):
     """The jobs may start, or have started."""
 
     names: tuple[str, ...]
     deadline_s: float = QUICK_S
-
-    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
-        return _each(cluster, self.names, self._see)
 
     def _see(self, _: str, jobs: Sequence[JobNow]) -> Finding:
         if not jobs:
@@ -101,16 +95,13 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class Requeued:
+class Requeued(_OfJobs):
     """The jobs wait again, held if `held`; `restarts` is how often each had been started anew before."""
 
     names: tuple[str, ...]
     restarts: tuple[tuple[str, int], ...]
     held: bool = False
     deadline_s: float = END_S
-
-    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
-        return _each(cluster, self.names, self._see)
 
     def _see(self, name: str, jobs: Sequence[JobNow]) -> Finding:
         left = [job for job in jobs if not _ended(job)]
@@ -128,15 +119,12 @@ class Requeued:
 
 
 @dataclass(frozen=True, slots=True)
-class Niced:
+class Niced(_OfJobs):
     """The jobs have this nice value."""
 
     names: tuple[str, ...]
     nice: int
     deadline_s: float = QUICK_S
-
-    def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
-        return _each(cluster, self.names, self._see)
 
     def _see(self, _: str, jobs: Sequence[JobNow]) -> Finding:
         if not jobs:
