@@ -90,3 +90,30 @@ class Kind(Protocol):
     ) -> tuple[str, ...]:
         """The lines that tell how the queue's size is changed for good: the edit, and the command that applies it."""
         ...
+
+
+class UsualKind:
+    """The answers of a kind that nothing is special about; a kind says only what is different with it."""
+
+    event_files: tuple[str, ...] = ()
+
+    def origin(self, node: str) -> str:
+        return ""
+
+    def place(self, node: str) -> tuple[str, str]:
+        return "", ""
+
+    def fate_of_drained(self, node: str) -> str:
+        return ""
+
+    def reboot(self, node: str) -> StateChange | None:
+        return None
+
+    def reboot_warning(self, slurm: tuple[int, int, int]) -> str:
+        return ""
+
+    def inactive_danger(self) -> str:
+        return ""
+
+    def quarantine_flags(self) -> str:
+        return "maint,ignore_jobs"

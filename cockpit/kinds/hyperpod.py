@@ -9,27 +9,19 @@ from cockpit.config import ClusterConfig
 from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
 from cockpit.kinds import aws_scope, hyperpod_power
-from cockpit.kinds.base import StateChange
+from cockpit.kinds.base import StateChange, UsualKind
 
 _AGENT = "HyperPod's agent"
 
 
-class HyperPod:
+class HyperPod(UsualKind):
     """Nodes belong to instance groups that SageMaker keeps at their size."""
 
     id = "hyperpod"
     title = "HyperPod"
 
-    event_files: tuple[str, ...] = ()
-
     def recognises(self, facts: HeadFacts) -> bool:
         return facts.hyperpod
-
-    def origin(self, node: str) -> str:
-        return ""
-
-    def place(self, node: str) -> tuple[str, str]:
-        return "", ""
 
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_hyperpod(config, facts)
@@ -39,9 +31,6 @@ class HyperPod:
 
     def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
         return hyperpod_power.start(look, counts)
-
-    def fate_of_drained(self, node: str) -> str:
-        return ""
 
     def replacement(self, node: str, *, cloud: bool, now: bool) -> StateChange | None:
         """The agent watches the reason: its exact spelling counts, so the operator's words go to the audit only."""
@@ -53,15 +42,6 @@ class HyperPod:
     def reboot(self, node: str) -> StateChange | None:
         fate = f"once its jobs have ended {_AGENT} reboots it; leave the node and slurmctld alone meanwhile"
         return StateChange("fail", fate, reason="Action:Reboot")
-
-    def reboot_warning(self, slurm: tuple[int, int, int]) -> str:
-        return ""
-
-    def inactive_danger(self) -> str:
-        return ""
-
-    def quarantine_flags(self) -> str:
-        return "maint,ignore_jobs"
 
     def size_for_good(
         self, queue: str, members: Sequence[str], wanted: int, stack: str, region: str

@@ -11,13 +11,13 @@ from cockpit.config import ClusterConfig
 from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
 from cockpit.kinds import aws_scope, parallelcluster_power
-from cockpit.kinds.base import StateChange
+from cockpit.kinds.base import StateChange, UsualKind
 
 # <queue>-<st|dy>-<compute resource>-<n>, as ParallelCluster's node package names them.
 _NODE = re.compile(r"(?P<queue>.+)-(?P<origin>st|dy)-(?P<resource>[^-]+(?:-[^-]+)*)-(?P<number>\d+)")
 
 
-class ParallelCluster:
+class ParallelCluster(UsualKind):
     """Nodes are made and replaced by clustermgtd on the head, which looks at them once a minute."""
 
     id = "parallelcluster"
@@ -67,9 +67,6 @@ class ParallelCluster:
                 "power_down_asap", f"once its jobs have ended its instance is {again}", takes_reason=False
             )
         return StateChange("drain", f"once its jobs have ended its instance is {again}")
-
-    def reboot(self, node: str) -> StateChange | None:
-        return None
 
     def reboot_warning(self, slurm: tuple[int, int, int]) -> str:
         """Releases up to 3.5.1, all with Slurm 22.05 or older (aws/aws-parallelcluster#4751, #5295)."""

@@ -9,25 +9,17 @@ from cockpit.config import ClusterConfig
 from cockpit.fleet_power import How, PowerLook, PowerPlan
 from cockpit.hosts.survey import HeadFacts
 from cockpit.kinds import aws_scope, slurm_power
-from cockpit.kinds.base import StateChange
+from cockpit.kinds.base import StateChange, UsualKind
 
 
-class PlainSlurm:
+class PlainSlurm(UsualKind):
     """The kind of every Slurm head that is nothing more special."""
 
     id = "slurm"
     title = "Slurm"
 
-    event_files: tuple[str, ...] = ()
-
     def recognises(self, facts: HeadFacts) -> bool:
         return facts.slurm_dir is not None
-
-    def origin(self, node: str) -> str:
-        return ""
-
-    def place(self, node: str) -> tuple[str, str]:
-        return "", ""
 
     def aws_scope(self, config: ClusterConfig, facts: HeadFacts | None) -> AwsScope:
         return aws_scope.of_plain_slurm(config, facts)
@@ -38,9 +30,6 @@ class PlainSlurm:
     def start_plan(self, look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
         return slurm_power.start(look)
 
-    def fate_of_drained(self, node: str) -> str:
-        return ""
-
     def replacement(self, node: str, *, cloud: bool, now: bool) -> StateChange | None:
         """A cloud node gets another instance by powering down and up again, if its SuspendProgram ends it."""
         if not cloud:
@@ -49,18 +38,6 @@ class PlainSlurm:
         if now:
             return StateChange("power_down_force", fate, kills_jobs=True)
         return StateChange("power_down_asap", fate, takes_reason=False)
-
-    def reboot(self, node: str) -> StateChange | None:
-        return None
-
-    def reboot_warning(self, slurm: tuple[int, int, int]) -> str:
-        return ""
-
-    def inactive_danger(self) -> str:
-        return ""
-
-    def quarantine_flags(self) -> str:
-        return "maint,ignore_jobs"
 
     def size_for_good(
         self, queue: str, members: Sequence[str], wanted: int, stack: str, region: str
