@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import on
@@ -137,13 +138,7 @@ class CockpitScreen(Changes, Verbs, NcclTests):
 
     def on_changed(self) -> None:
         """Show what is new where somebody looks; hidden panes do no work."""
-        if not self.is_shown:
-            return
-        self._say_lines()
-        if self.in_detail:
-            self.query_one(DetailView).show_view()
-        elif self.output_view() is None:
-            self.front.show_view(self.cluster)
+        self._show(lambda: self.front.show_view(self.cluster))
 
     def on_screen_resume(self) -> None:
         """Catch up with what was not drawn meanwhile."""
@@ -151,13 +146,17 @@ class CockpitScreen(Changes, Verbs, NcclTests):
 
     def refresh_chrome(self) -> None:
         """Everything that tells an age: it ticks even when nothing arrives."""
+        self._show(lambda: self.front.show_age(self.cluster))
+
+    def _show(self, pane: Callable[[], None]) -> None:
+        """The lines around, and what is in front: details, or `pane`; the output shows itself."""
         if not self.is_shown:
             return
         self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
         elif self.output_view() is None:
-            self.front.show_age(self.cluster)
+            pane()
 
     def _say_lines(self) -> None:
         steady, problems = self.clock.steady(), self.cluster.problems()
