@@ -26,7 +26,7 @@ from screens.overview_panels import columns_for, compact, nothing_yet, problem_l
 from screens.pane import TablePane, stale_words, waiting_words
 from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
-from screens.problem_table import calm_pieces, problem_spec
+from screens.problem_table import calm_pieces, next_pieces, problem_spec
 
 NO_NCCL = "no NCCL test has been run from here yet"
 GPUS_PER_S = 2000  # drawn anew in the heatmap: those of 1,024 nodes every four seconds, or it takes 3% of a core
@@ -41,6 +41,7 @@ class OverviewPane(Vertical):
     scopes = ("grid", "overview")
     DEFAULT_CSS = """
     OverviewPane > #overview-problems { height: auto; }
+    OverviewPane > #overview-next { display: none; padding: 0 1; }
     OverviewPane > #overview-calm { display: none; padding: 0 2; }
     OverviewPane > #overview-events { display: none; }
     OverviewPane > #overview-panels { height: 1fr; layout: grid; grid-size: 2; grid-gutter: 0 1; }
@@ -65,7 +66,7 @@ class OverviewPane(Vertical):
             TablePane(compact(nccl) if nccl else nothing_yet("nccl", NO_NCCL), id="overview-nccl"),
             TablePane(compact(specs["queue"]), id="overview-queue"),
         )
-        self._calm, self._events = Line(id="overview-calm"), Line(id="overview-events")
+        self._next, self._calm, self._events = (Line(id=f"overview-{name}") for name in ("next", "calm", "events"))
         self._current: TablePane | Heatmap = self._panels[0]  # it has the focus, or had it before the focus left
         self._front: TablePane | Heatmap = self._panels[0]  # the one that is seen where only one fits
         self._zoomed = False
@@ -76,6 +77,7 @@ class OverviewPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield self._problems
+        yield self._next
         yield self._calm
         yield self._events
         yield Container(*self._panels, id="overview-panels")
@@ -139,11 +141,17 @@ class OverviewPane(Vertical):
         self._events.display = bool(happened)
         if not self._problems.rows_total:
             self._calm.say(calm_pieces(self._cluster))
+        self._say_next()
         self._lay_out()
         if self._problems.rows_total and not self._seen_problems:
             self._seen_problems = True
             if self._nobody_looks():
                 self._problems.focus()
+
+    @on(grid_messages.CursorMoved, "#overview-problems")
+    def _say_next(self) -> None:
+        """What to do about the problem under the cursor, whole: few screens have room for it in its column."""
+        self._next.say(next_pieces(self._problems.cursor_row))
 
     def _nobody_looks(self) -> bool:
         """Whether the focus is where it was put at the start, and nobody has moved there since."""
@@ -161,7 +169,7 @@ class OverviewPane(Vertical):
             self._current = self._front
         alone = self._current if self._zoomed else None
         lines = problem_lines(count, height, TOP_LINES) if count else 1
-        columns = 1 if alone else columns_for(width, height - lines)
+        columns = 1 if alone else columns_for(width, height - lines - bool(count))
         asked = (columns, lines, bool(count), alone, self._front)
         if asked == self._laid_out or not self.size:
             return
@@ -174,6 +182,7 @@ class OverviewPane(Vertical):
         had_focus = problems.has_focus
         problems.display = bool(problems.rows_total) and alone in (None, problems)
         problems.styles.height = "1fr" if alone is problems else lines
+        self._next.display = problems.display
         self._calm.display = not problems.rows_total and alone is None
         box.display = alone is not problems
         box.styles.grid_size_columns = columns

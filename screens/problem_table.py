@@ -23,6 +23,8 @@ from themes.glyphs import WORDS
 # never greyed out as stale, whatever fails.
 PROBLEMS: SourceKey[tuple[Problem, ...]] = SourceKey("problems")
 
+NEXT_LEAST = 30  # narrower than this, what to do cannot be read in its column; the overview tells it below the table
+
 
 @dataclass(frozen=True, slots=True)
 class ProblemTable:
@@ -35,8 +37,8 @@ class ProblemTable:
         return (
             Column("problem", "problem", _subject, lambda p: p.subject, 10, 28),
             Column("what", "what", _what, lambda p: p.title, 28, 90, cut=True),
-            Column("since", "since", self._since, lambda p: p.since, 5, 7, "right", 2, live=True),
-            Column("next", "what to do", _next, None, 12, 120, drop=1, cut=True),
+            Column("since", "since", self._since, lambda p: p.since, 5, 7, "right", 1, live=True),
+            Column("next", "what to do", _next, None, NEXT_LEAST, 120, drop=2, cut=True),
         )
 
     def fields(self) -> Mapping[str, Callable[[Problem], str]]:
@@ -64,6 +66,13 @@ def _what(problem: Problem) -> Cell:
 def _next(problem: Problem) -> Cell:
     told = problem.acknowledged
     return f"{told.who} knows: {told.note}" if told else problem.next_step, "dim"
+
+
+def next_pieces(problem: Problem | None) -> Line:
+    """What to do about one problem, as a line of its own."""
+    if problem is None:
+        return []
+    return [("→ ", "accent"), _next(problem)[0] or "enter tells what is known"]
 
 
 def health(problem: Problem) -> Health:

@@ -10,8 +10,10 @@ import pytest
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.sources.remote_file import PIECE
 from screens.text_messages import CopyText, PagerWanted
+from tests.screens.golden import assert_golden
 from tests.screens.helpers import screen_lines, screen_text
 from tests.screens.output_app import OutputApp, until
+from tests.screens.test_app import SIZES
 from tests.screens.test_grid_hostile import CONTROL, HOSTILE
 
 SIZE = (100, 12)
@@ -35,6 +37,20 @@ def numbered(first: int, last: int) -> bytes:
 def add(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
         file.write(data)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_golden_of_the_output(out: Path, size: tuple[int, int]) -> None:
+    """All but the title, which tells the time since it grew and the test's own folder."""
+    bar = b"\r 10%|#         |\r100%|##########| 500/500 [00:09<00:00, 51.2it/s]\n"
+    add(
+        out,
+        bar + WATCHDOG + "训练 loss \x1b[31mnan\x1b[0m\n".encode() + b"\xff\xfe binary \x00\n" + b"saving checkpoint",
+    )
+    app = OutputApp(out)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await until(pilot, lambda: "saving checkpoint" in screen_text(app))
+        assert_golden(f"output-{size[0]}x{size[1]}", "\n".join(screen_lines(app)[1:]))
 
 
 def last_row(app: OutputApp) -> str:

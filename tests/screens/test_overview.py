@@ -144,6 +144,16 @@ async def test_keys_of_a_burst_go_where_tab_led() -> None:
         assert {row.lead.user for row in pilot.table("queue").visible_rows} == {"maria"}
 
 
+async def test_what_to_do_about_the_problem_under_the_cursor_stands_below_them_whole() -> None:
+    async with overview((80, 24)) as pilot:
+        await pilot.read()
+        problems = pilot.cluster.problems()
+        for key, problem in (("g", problems[0]), ("j", problems[1]), ("G", problems[-1])):
+            await pilot.press(key)
+            line = next(line for line in pilot.lines() if line.startswith(" →"))
+            assert line.strip(" →…") in problem.next_step
+
+
 async def test_zoom_gives_a_panel_the_whole_pane_and_back() -> None:
     async with overview() as pilot:
         for key, name in (("tab", "nodes"), ("tab", "gpus")):
@@ -154,7 +164,7 @@ async def test_zoom_gives_a_panel_the_whole_pane_and_back() -> None:
             assert pilot.app.query_one("#overview-problems").display
             assert pilot.app.query_one("#overview-queue").display
         await pilot.press("shift+tab", "shift+tab", "z")
-        assert pilot.table("problems").size.height == 40
+        assert pilot.table("problems").size.height == 39  # and the line of what to do
         await pilot.press("tab")
         assert pilot.table("nodes").size.height == 40
         await pilot.press("slash", *"p5-1", "enter", "escape")

@@ -148,7 +148,7 @@ def test_the_filter_of_a_user_finds_that_user(user: str) -> None:
 
 
 async def test_golden_of_the_palette() -> None:
-    for size in ((80, 24), (120, 40)):
+    for size in ((80, 24), (120, 40), (200, 60)):
         async with opened(lambda: PaletteScreen(context(VIEW, subject=NODE, problems=VIEW.problems)), size) as (
             app,
             pilot,
