@@ -69,7 +69,8 @@ def gpu_time(hours: float) -> str:
 
 
 def job_line(job: HurtJob) -> str:
-    """One job on one line: id, user, name, state, time, nodes and time left where told, GPUs, what becomes of it."""
+    """One job on one line: who, what, for how long, what was last heard of it where told, GPUs, what becomes of it."""
     gpus = plural(job.gpus, "GPU") if job.gpus is not None else "GPUs not told"
     left = f", {span(job.left_s)} left on {job.hostlist}" if job.left_s is not None else ""
-    return f"{job.label}  {job.user}  {job.name}  {job.state} {span(job.elapsed_s)}{left}  {gpus}  {job.fate}"
+    wrote = f", last output {span(job.silent_s)} ago" if job.silent_s is not None else ""
+    return f"{job.label}  {job.user}  {job.name}  {job.state} {span(job.elapsed_s)}{left}{wrote}  {gpus}  {job.fate}"

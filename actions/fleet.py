@@ -17,6 +17,7 @@ from cockpit.cost import compute_usd_h
 from cockpit.cost_report import LIST_NOTE, cost_of, usd
 from cockpit.fleet_power import How, PowerPlan, PowerStep
 from cockpit.formats.job_states import STARTED
+from cockpit.output_ages import output_ages
 from cockpit.power_looks import start_plan, stop_plan
 from cockpit.sources.aws import AWS as AWS_SOURCE
 from cockpit.sources.base import SourceKey
@@ -132,9 +133,14 @@ def _jobs(cluster: Cluster, how: How) -> tuple[HurtJob, ...]:
     else:
         hit = blast.touched(cluster, running, "runs to its end", loses=False)
     ends = {job.job_id: job.ends_at for job in running}
-    now = cluster.head_now()
+    now, ages = cluster.head_now(), output_ages(cluster, running)
     hit = tuple(
-        replace(job, left_s=max(0.0, end - now)) if (end := ends.get(job.job_id)) is not None else job for job in hit
+        replace(
+            job,
+            left_s=None if (end := ends.get(job.job_id)) is None else max(0.0, end - now),
+            silent_s=ages.get(job.job_id),
+        )
+        for job in hit
     )
     return (*hit, *blast.touched(cluster, waiting, "waits until the next start", loses=False))
 

@@ -113,6 +113,7 @@ class HurtJob:
     fate: str
     loses: bool
     left_s: float | None = None  # until its time limit, where a plan tells that
+    silent_s: float | None = None  # since its output last grew, where a plan tells that
 
     @property
     def gpu_hours(self) -> float | None:

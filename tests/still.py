@@ -7,7 +7,7 @@ from typing import Any
 
 from cockpit.cluster import Cluster
 from cockpit.config import ClusterConfig
-from cockpit.demo.programs.registry import run
+from cockpit.demo.programs.registry import is_simulated, run
 from cockpit.demo.sim import Simulation
 from cockpit.hosts.base import Completed
 from cockpit.models import FaultError
@@ -61,6 +61,8 @@ class StillHost:
             return self.answers[program](argv)
         if program == "sh":
             return Completed(0, self._survey(), b"", 0.01)
+        if not is_simulated(program):
+            return Completed(127, b"", f"{program}: command not found".encode(), 0.01)
         answer = run(self.sim, argv, env or {}, "head", root=root)
         return Completed(answer.rc, answer.stdout, answer.stderr, 0.01)
 
