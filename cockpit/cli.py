@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_cost, cli_schedules
+from cockpit import cli_actions, cli_cost, cli_doctor, cli_schedules
 from cockpit.cli_checks import add_checks
 from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=_read, command=name)
     cli_cost.add(commands, _common_after, _load)
     cli_schedules.add(commands, _common_after, _load)
+    cli_doctor.add(commands, _common_after, _load)
     _ack_parser(commands)
     _output_parser(commands)
     keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")

@@ -1,0 +1,64 @@
+"""The doctor on a real Slurm over real SSH: an open way passes, and a broken one is named where it breaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rig import Rig
+
+pytestmark = [pytest.mark.rig, pytest.mark.xdist_group("rig")]
+
+
+def doctor(rig: Rig, home: Path, env: dict[str, str] | None = None, **config: Any) -> tuple[int, dict[str, Any]]:
+    argv = [sys.executable, "-m", "cockpit", "--config", str(rig.config("doctor.yaml", **config)), "doctor", "--json"]
+    environ = {**os.environ, "XDG_STATE_HOME": str(home), **(env or {})}
+    done = subprocess.run(argv, capture_output=True, timeout=120, env=environ, check=False)
+    assert done.stdout, done.stderr.decode()
+    told = json.loads(done.stdout)
+    return done.returncode, {step["id"]: step for step in told["steps"]}
+
+
+def test_the_whole_way_is_open(rig: Rig, tmp_path: Path) -> None:
+    code, steps = doctor(rig, tmp_path)
+    failed = {name: step for name, step in steps.items() if step["verdict"] == "fail"}
+    assert (code, failed) == (0, {})
+    through = ("config", "dns", "tcp", "host_key", "auth", "slurm_programs", "kind", "slurm", "rights", "nodes", "python")
+    assert {steps[name]["verdict"] for name in through} == {"pass"}
+    assert steps["probe"]["verdict"] in ("pass", "not applicable")
+    assert set(steps["nodes"]["parts"].values()) == {"pass"}
+
+
+def test_on_the_head_itself(rig: Rig, tmp_path: Path) -> None:
+    code, steps = doctor(rig, tmp_path, dict(rig.local_env), head="local", ssh_config=None, nodes=None)
+    assert steps["tcp"]["verdict"] == "not applicable"
+    assert steps["slurm"]["verdict"] == "pass"
+    assert code in (0, 1)  # whether the nodes' keys are known to this machine's own user is not the rig's business
+
+
+def test_nodes_that_are_not_trusted_are_named(rig: Rig, tmp_path: Path) -> None:
+    node_port = 9  # nobody listens there
+    code, steps = doctor(rig, tmp_path, nodes={"via": "head", "user": "root", "port": node_port})
+    assert code == 1
+    assert steps["slurm"]["verdict"] == "pass"
+    assert (steps["nodes"]["verdict"], steps["python"]["verdict"]) == ("fail", "not tried")
+    assert any(line.startswith("by hand: ssh ") and f"-p {node_port}" in line for line in steps["nodes"]["remedy"])
+
+
+def test_a_head_without_slurm_is_told_apart_from_one_that_is_down(rig: Rig, tmp_path: Path) -> None:
+    rig.freeze_controller()
+    try:
+        code, steps = doctor(rig, tmp_path)
+    finally:
+        rig.thaw_controller()
+    assert code == 1
+    assert steps["slurm_programs"]["verdict"] == "pass"
+    assert steps["slurm"]["verdict"] == "fail"
+    assert "slurmctld" in steps["slurm"]["detail"]
+    assert steps["nodes"]["verdict"] == "not tried"
