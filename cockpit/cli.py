@@ -10,14 +10,13 @@ import gc
 import io
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_cost, cli_doctor, cli_schedules
+from cockpit import cli_actions, cli_cost, cli_doctor, cli_init, cli_schedules
 from cockpit.cli_checks import add_checks
 from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
@@ -87,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_cost.add(commands, _common_after, _load)
     cli_schedules.add(commands, _common_after, _load)
     cli_doctor.add(commands, _common_after, _load)
+    cli_init.add(commands, _common_after)
     _ack_parser(commands)
     _output_parser(commands)
     keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
@@ -210,10 +210,11 @@ def _load(arguments: argparse.Namespace) -> tuple[Config, str]:
 
 def _without_file(path: Path) -> Config:
     """Without any config the cockpit works where Slurm is; elsewhere it says what to do."""
-    if shutil.which("squeue") is None and not Path("/opt/slurm/bin/squeue").exists():
-        raise ConfigError(
-            f"{path}: not there, and this machine has no Slurm; write it (see README), or try `cockpit demo`"
-        )
+    from cockpit.setup.here import has_slurm
+
+    if not has_slurm():
+        step = "`cockpit init` sets a cluster up, `cockpit demo` shows one"
+        raise ConfigError(f"{path}: not there, and this machine has no Slurm; {step}")
     return Config({"local": ClusterConfig("local")}, "local")
 
 

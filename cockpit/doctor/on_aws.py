@@ -41,13 +41,15 @@ class OnAws:
             Step("fsx", "FSx file systems", self._fsx, ("aws",), 60.0),
         )
 
-    def _absent(self) -> Finding | None:
+    def _absent(self, *, first: bool = False) -> Finding | None:
         """Why nothing is asked of AWS; None when it is."""
         if self._cluster.aws.wanted:
             return None
-        if self._cluster.slurm.known_facts() is None:
-            return unknown("the head, which may tell its region, was not reached", "or name `region` in the config")
-        return not_applicable(_NO_AWS)
+        if self._cluster.slurm.known_facts() is not None:
+            return not_applicable(_NO_AWS)
+        if first:
+            return unknown("the head, which may name its region, was not reached", "or name `region` in the config")
+        return Finding(Verdict.NOT_TRIED, "needs: AWS credentials")
 
     @property
     def _kind(self) -> str:
@@ -55,7 +57,7 @@ class OnAws:
         return kind.id if kind else ""
 
     def _credentials(self) -> Finding:
-        if absent := self._absent():
+        if absent := self._absent(first=True):
             return absent
         calls = self._cluster.aws.calls().once()
         answer = calls.call("sts", "get_caller_identity", "asking AWS who we are")
