@@ -71,3 +71,14 @@ def test_a_controller_that_hangs_is_told_apart_from_a_head_that_is_down(rig: Rig
     assert steps["slurm"]["verdict"] == "fail"
     assert "slurmctld" in steps["slurm"]["detail"]
     assert steps["nodes"]["verdict"] == "not tried"
+
+
+def test_without_a_config_a_machine_with_slurm_just_works(rig: Rig, tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    argv = [sys.executable, "-m", "cockpit", "nodes", "--json"]
+    env = {**os.environ, **rig.local_env, **home}
+    done = subprocess.run(argv, capture_output=True, timeout=60, env=env, check=False)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["cluster"], told["kind"]) == (0, "local", "slurm")
+    assert {node["name"] for node in told["nodes"]} >= set(rig.nodes)
+    assert not (tmp_path / "cockpit" / "config.yaml").exists()
