@@ -10,14 +10,13 @@ import gc
 import io
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_cost, cli_schedules
+from cockpit import cli_actions, cli_cost, cli_doctor, cli_init, cli_output, cli_schedules
 from cockpit.cli_checks import add_checks
 from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 MAX_DEMO_NODES = 1024
 MAX_SECONDS = 86_400
-MAX_LINES = 50_000
 GPU_WAIT_S = 10.0  # a probe through a head on another continent is up within that
 OK, WRONG, USAGE, UNREACHED, REFUSED = range(5)
 
@@ -86,8 +84,10 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=_read, command=name)
     cli_cost.add(commands, _common_after, _load)
     cli_schedules.add(commands, _common_after, _load)
+    cli_doctor.add(commands, _common_after, _load)
+    cli_init.add(commands, _common_after)
     _ack_parser(commands)
-    _output_parser(commands)
+    cli_output.add(commands, _common_after, _load)
     keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
     _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
     keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
@@ -160,22 +160,6 @@ def _look(arguments: argparse.Namespace, config: Config) -> Look:
     return choose_look(arguments.theme or config.theme, ascii=arguments.ascii or config.ascii)
 
 
-def _output_parser(commands: Any) -> None:
-    output = commands.add_parser("output", help="what a job writes", description="Print the end of what a job writes.")
-    _common(output, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
-    output.add_argument("job", metavar="JOB", help="123, 123_7 or 123+1")
-    output.add_argument("--stderr", action="store_true", help="standard error, where that has a file of its own")
-    output.add_argument("--follow", action="store_true", help="go on as it grows, until ctrl+c")
-    output.add_argument("--lines", type=_line_count, default=100, metavar="N", help="how many lines (default 100)")
-    output.set_defaults(run=_output)
-
-
-def _line_count(word: str) -> int:
-    if not word.isdigit() or int(word) > MAX_LINES:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {MAX_LINES:,}, not {word!r}")
-    return int(word)
-
-
 def _node_count(word: str) -> int:
     if not word.isdigit() or not 1 <= int(word) <= MAX_DEMO_NODES:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_DEMO_NODES}, not {word!r}")
@@ -209,10 +193,11 @@ def _load(arguments: argparse.Namespace) -> tuple[Config, str]:
 
 def _without_file(path: Path) -> Config:
     """Without any config the cockpit works where Slurm is; elsewhere it says what to do."""
-    if shutil.which("squeue") is None and not Path("/opt/slurm/bin/squeue").exists():
-        raise ConfigError(
-            f"{path}: not there, and this machine has no Slurm; write it (see README), or try `cockpit demo`"
-        )
+    from cockpit.setup.here import has_slurm
+
+    if not has_slurm():
+        step = "`cockpit init` sets a cluster up, `cockpit demo` shows one"
+        raise ConfigError(f"{path}: not there, and this machine has no Slurm; {step}")
     return Config({"local": ClusterConfig("local")}, "local")
 
 
@@ -220,8 +205,37 @@ def _open(arguments: argparse.Namespace) -> int:
     gc.disable()  # the app turns it on after its first paint, which a collection would delay by a tenth
     from cockpit.app import run_app
 
+    if _is_first_run(arguments):
+        return _first_run(arguments)
     config, name = _load(arguments)
     return run_app(config, name, read_only=arguments.read_only, look=_look(arguments, config))
+
+
+def _is_first_run(arguments: argparse.Namespace) -> bool:
+    """Nothing to open, and somebody who can be asked; where nobody can, the error says what to do."""
+    from cockpit.setup.here import has_slurm
+
+    if arguments.config is not None or config_path().exists() or has_slurm():
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def _first_run(arguments: argparse.Namespace) -> int:
+    """Ask what to do, then do it; a cluster that was set up is opened at once."""
+    from screens.first_run import FirstRunApp
+
+    gc.enable()
+    chosen = FirstRunApp(config_path(), _look(arguments, Config({}))).run()
+    if chosen is None:
+        return OK
+    if chosen.demo:
+        return main([*_look_words(arguments), "demo"])
+    arguments.cluster = chosen.cluster
+    return _open(arguments)
+
+
+def _look_words(arguments: argparse.Namespace) -> list[str]:
+    return [*(["--theme", arguments.theme] if arguments.theme else []), *(["--ascii"] if arguments.ascii else [])]
 
 
 def _read(arguments: argparse.Namespace) -> int:
@@ -234,18 +248,6 @@ def _read(arguments: argparse.Namespace) -> int:
         _read_all(cluster)
         cluster.acknowledged.sync()  # what has ended by what was read now
         return _print_read(cluster, arguments.command, as_json=arguments.json)
-    finally:
-        cluster.stop()
-
-
-def _output(arguments: argparse.Namespace) -> int:
-    from cockpit.cluster import Cluster
-    from cockpit.print_output import print_output
-
-    config, name = _load(arguments)
-    cluster = Cluster(config.clusters[name], watch_gpus=False)
-    try:
-        return print_output(cluster, arguments.job, arguments.lines, stderr=arguments.stderr, follow=arguments.follow)
     finally:
         cluster.stop()
 

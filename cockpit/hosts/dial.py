@@ -26,6 +26,7 @@ from cockpit.text import printable
 SESSIONS_MAX = 8
 STREAMS_MAX = 5
 _REFUSED_LONG_S = 1.0
+CHECKING_KEY, LOGGING_IN = "checking its host key", "logging in"  # stages of a dial that others ask about
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def establish(target: SshTarget, wire: Wire, limits: Limits, progress: Progress,
     transport = Transport(wire, compress=compress)
     try:
         warnings = _handshake(target, transport, limits, progress)
-        progress.enter("logging in", reached=True)
+        progress.enter(LOGGING_IN, reached=True)
         transport.auth_timeout = limits.auth_s
         Login(target).run(transport)
     except BaseException:
@@ -199,7 +200,7 @@ def _handshake(target: SshTarget, transport: Transport, limits: Limits, progress
     if not finished or not transport.is_active():
         error = transport.get_exception() or SSHException("no answer")
         raise handshake_error(target, error, transport.wire, took_s)
-    progress.enter("checking its host key", reached=True)
+    progress.enter(CHECKING_KEY, reached=True)
     try:
         key = transport.get_remote_server_key()
     except SSHException as error:

@@ -45,12 +45,12 @@ _BOOT_LINES = (
 _BOOT = "exec(chr(10).join([" + ",".join(f'"{line}"' for line in _BOOT_LINES) + "]))"
 
 # Python of the system comes first: what PATH finds may lie on a file system that hangs.
-_PYTHONS = (
+PYTHONS = (
     "/usr/bin/python3 /usr/libexec/platform-python python3 /usr/local/bin/python3 /opt/conda/bin/python3 "
     "/opt/parallelcluster/pyenv/versions/*/bin/python3 /opt/*/bin/python3"
 )
 _SCRIPT = (
-    f"for p in {_PYTHONS}; do "
+    f"for p in {PYTHONS}; do "
     'if command -v "$p" >/dev/null 2>&1 && '
     '"$p" -IS -c "import sys,zlib,json,ctypes,select; sys.exit(sys.version_info<(3,6))" </dev/null >/dev/null 2>&1; '
     'then exec "$p" -IS -c "$0" "$@"; fi; done; '
