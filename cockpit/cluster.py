@@ -154,6 +154,13 @@ class Cluster(Questions):
         for poller in self._pollers:
             if poller.key.name in failing:
                 poller.poke()
+        self._try_nodes_again()
+
+    def _try_nodes_again(self) -> None:
+        """Whatever their back-off; streams that run are left alone."""
+        if self._pool is not None:
+            self._pool.retry_now()
+        self.streams.retry_now()
 
     def _join(self, name: str) -> None:
         with self._view_lock:
@@ -311,7 +318,7 @@ class Cluster(Questions):
     def refresh(self) -> None:
         """Poll every source now, whatever its pace or the head's back-off."""
         retry_now(self.head)
-        self.streams.retry_now()
+        self._try_nodes_again()
         for poller in self._pollers:
             poller.poke()
 

@@ -135,7 +135,7 @@ class Connection:
         while True:
             try:
                 return self.transport.open_session(timeout=max(0.1, until - time.monotonic()))
-            except SSHException as error:
+            except (SSHException, OSError, EOFError) as error:  # the last for one that dies while it is asked
                 if not self.alive:
                     raise self.lost() from error
                 if not _is_refusal(error):
@@ -159,7 +159,7 @@ class Connection:
         self.leave()
 
 
-def _is_refusal(error: SSHException) -> bool:
+def _is_refusal(error: Exception) -> bool:
     """True when sshd has no session to give right now.
 
     paramiko keeps one exception per connection: of two calls refused at once one gets only the words.

@@ -140,7 +140,9 @@ class Poller(Generic[T]):
         snapshot = Snapshot(self._clock.now(), took_s, data, fault)
         factor = self._pace.factor()
         # One slow answer among quick ones, as after a freeze, is no reason to ask less often.
-        usual_s, self._took_s = min(took_s, self._took_s or took_s), took_s
+        usual_s = min(took_s, self._took_s or took_s)
+        if fault is None:  # how long nobody answered says nothing of how long an answer takes
+            self._took_s = took_s
         wait_s = next_wait(self._interval_s * factor, usual_s, self._failures, random.random())  # noqa: S311
         return Beat(
             snapshot,

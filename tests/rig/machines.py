@@ -122,6 +122,25 @@ class Machines:
             time.sleep(0.1)
         return answer
 
+    def processes(self, name: str) -> list[str]:
+        """Command lines of everything that runs on a machine, also on a frozen one; none when it is down."""
+        lines = [procs.command_line(pid) for pid, _ in self._members(self._machine(name))]
+        return [line for line in lines if line]
+
+    def pids(self, name: str, program: str = "") -> list[int]:
+        """The pids outside of what runs on a machine, or of one program there, oldest first."""
+        members = self._members(self._machine(name))
+        found = [(ticks, pid) for pid, ticks in members if program in ("", procs.program(pid))]
+        return [pid for _, pid in sorted(found)]
+
+    def restart_sshd(self, name: str) -> None:
+        """End every login of a machine and let its sshd read its configuration anew."""
+        listener, *sessions = self.pids(name, "sshd")
+        for pid in sessions:
+            if procs.start_ticks(pid) is not None:
+                os.kill(pid, signal.SIGKILL)
+        os.kill(listener, signal.SIGHUP)
+
     # -- disturb
 
     def freeze(self, name: str) -> None:

@@ -54,6 +54,17 @@ def program(pid: int) -> str:
     return _read(pid, "comm").strip()
 
 
+def parent(pid: int) -> int | None:
+    """The parent's pid; None when the process is gone."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def command_line(pid: int) -> str:
+    """Its words with blanks between them; empty for a zombie and when the process is gone."""
+    return _read(pid, "cmdline").replace("\0", " ").strip()
+
+
 def _stat(pid: int) -> list[str] | None:
     # The program name in parentheses may hold blanks and parentheses; what follows has fixed places.
     text = _read(pid, "stat")

@@ -128,3 +128,38 @@ def test_refresh_works_while_paused() -> None:
     pace.paused = False
     assert polled.acquire(timeout=5)
     source.stop()
+
+
+def test_an_outage_does_not_slow_down_what_follows_it() -> None:
+    clock = StillClock()
+    beats: list[Beat] = []
+    answers = iter([(0.1, True), (8.0, False), (9.0, False), (7.0, True), (0.1, True)])
+
+    def read() -> int:
+        took_s, good = next(answers)
+        clock.time += took_s
+        if not good:
+            raise FaultError(Fault(FaultKind.TIMEOUT, "reading", "no answer"))
+        return 1
+
+    source = poller(read, beats, clock)
+    for _ in range(5):
+        source.poll_once()
+    # The first answer after it took long only because it was asked while nobody answered.
+    assert [beat.interval_s for beat in beats if beat.snapshot.error is None] == [5, 5, 5]
+    assert not any(beat.note for beat in beats)
+
+
+def test_a_controller_that_stays_slow_is_asked_less_often() -> None:
+    clock = StillClock()
+    beats: list[Beat] = []
+
+    def read() -> int:
+        clock.time += 2.0
+        return 1
+
+    source = poller(read, beats, clock)
+    for _ in range(2):
+        source.poll_once()
+    assert [beat.interval_s for beat in beats] == [20, 20]
+    assert "controller is slow" in beats[1].note
