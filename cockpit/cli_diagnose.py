@@ -184,7 +184,7 @@ def _look(cluster: Cluster, job: str) -> Gathered:
 
 def _teller() -> Callable[[Gathered], object]:
     def tell(gathered: Gathered) -> None:
-        done = sum(1 for node in gathered.nodes if node.lines and b'"k":"e"' in node.lines[-1])
+        done = sum(1 for node in gathered.nodes if node.answered)
         print(f"\r{done} of {len(gathered.nodes)} nodes have answered … ", end="", file=sys.stderr, flush=True)
 
     return tell

@@ -68,7 +68,8 @@ class Gatherer:
         self._now = replace(self._now, taken_at=self._cluster.clock.now())
         detail, raw = find_job(self._cluster, self._job)
         self._update(lambda now: replace(now, job_text=raw, head_ahead_s=self._cluster.head_now() - now.taken_at))
-        self._start_all(detail)
+        if not self._stopped:
+            self._start_all(detail)
         self._wait()
         self._close_streams()
         with self._lock:
@@ -77,6 +78,11 @@ class Gatherer:
             self._now = replace(self._now, whole=whole, took_s=time.monotonic() - began, gpus=self._gpus())
             self._note_silent()
         return self._now
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has ended it before its time."""
+        return self._stopped
 
     def stop(self) -> None:
         """End now; run() returns what has come. From any thread."""

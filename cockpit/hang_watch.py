@@ -35,7 +35,7 @@ def hung_job(job: Job, seen: list[GpuRow], total: int, means: Means, fleet: Flee
     others = [row for row in seen if row not in spinning]
     window = span(fleet.rules.gpu_hang_for_s)
     title = f"looks hung: {len(spinning)} of its {total} GPUs spin and move no data for {window} · {job.user}"
-    step = "enter: its ranks, the odd ones first; o: what it wrote last"
+    step = "H: which rank, where and why; o: what it wrote last"
     # The odd ones first: what is wrong is more likely there than where the others wait.
     return Problem(
         key=f"job:hung:{job.job_id}",

@@ -66,6 +66,8 @@ class Changes(Screen[None]):
         def text_view(self) -> TextView | None: ...
         def refresh_chrome(self) -> None: ...
         async def nccl_form(self, *, sweep: bool = False) -> None: ...
+        def suggested(self) -> list[list[Subject]]: ...
+        def suggested_reason(self) -> str: ...
 
     # What is offered, and why not.
 
@@ -140,7 +142,8 @@ class Changes(Screen[None]):
         subject = self.subject()
         if self.text_view() is not None:
             page = self.trail.here.subject
-            return [[each] for each in dict.fromkeys((subject, page)) if each is not None]
+            told = [[each] for each in dict.fromkeys((subject, page)) if each is not None]
+            return [*told[:1], *self.suggested(), *told[1:]]
         if not isinstance(self.focused, Heatmap):
             marked = [Subject(self.pane.spec.kind, key) for key in self.pane.marked_keys]
             if marked:
@@ -149,7 +152,7 @@ class Changes(Screen[None]):
 
     async def action_change(self, offer_id: str) -> None:
         """A key of the table of actions."""
-        await self.change(offer_id, self.pointed())
+        await self.change(offer_id, self.pointed(), self.suggested_reason())
 
     async def change(self, offer_id: str, pointed: Pointed, reason: str = "") -> None:
         """Plan a change of these subjects, which are frozen from here on; or say why that is not possible.

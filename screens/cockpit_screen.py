@@ -20,6 +20,7 @@ from screens.changes import Changes
 from screens.detail import DetailView
 from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
+from screens.hangs import Hangs
 from screens.keys import bindings
 from screens.lines import Subject
 from screens.nccl_tests import NcclTests
@@ -47,7 +48,7 @@ class Changed(Message):
         return isinstance(message, Changed)
 
 
-class CockpitScreen(Changes, Verbs, NcclTests):
+class CockpitScreen(Changes, Verbs, NcclTests, Hangs):
     """One cluster. It does no work while another cluster's screen is in front."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
@@ -120,11 +121,13 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         """What the cursor is on, or what is shown in full."""
         if self.in_detail:
             return self.query_one(DetailView).subject or self.trail.here.subject
+        if (diagnosis := self.hang_view()) is not None:
+            return diagnosis.subject or self.trail.here.subject
         return self.front.subject if self.output_view() is None else self.trail.here.subject
 
     def text_view(self) -> TextView | None:
         """The text in front, None where a pane is."""
-        return self.query_one(DetailView) if self.in_detail else self.output_view()
+        return self.query_one(DetailView) if self.in_detail else self.hang_view() or self.output_view()
 
     def output_view(self) -> OutputView | None:
         """What a job writes, while that is in front."""
@@ -149,12 +152,14 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         self._show(lambda: self.front.show_age(self.cluster))
 
     def _show(self, pane: Callable[[], None]) -> None:
-        """The lines around, and what is in front: details, or `pane`; the output shows itself."""
+        """The lines around, and what is in front: details, or `pane`; output and diagnosis show themselves."""
         if not self.is_shown:
             return
         self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
+        elif (diagnosis := self.hang_view()) is not None:
+            diagnosis.show_age()
         elif self.output_view() is None:
             pane()
 
@@ -170,7 +175,7 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app, width))
         trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
-        scopes = self.scopes()[-1:] if self.output_view() else self.scopes()  # its own keys say most
+        scopes = self.scopes()[-1:] if self.output_view() is not None else self.scopes()  # its own keys say most
         self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *scopes, keymap=self.keymap))
 
     def scopes(self) -> tuple[str, ...]:
@@ -178,8 +183,8 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         if self.query_one(FilterBar).is_open:
             return ("filter",)
         on = self.on_scopes(self.pointed())
-        if self.in_detail:
-            return ("text", *on)
+        if self.in_detail or self.hang_view() is not None:
+            return ("text", *on) if self.in_detail else ("text", *on, "hang")
         return (*self.front.scopes, *on) if self.output_view() is None else ("text", *on, "output")
 
     # The way.
@@ -196,8 +201,11 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         """Show where the trail has led."""
         place, switcher = self.trail.here, self.query_one("#panes", ContentSwitcher)
         text = self.text_view()
+        self.leave_diagnosis()
         if place.view == OUTPUT and place.subject is not None:
             self.query_one(OutputView).open(self.cluster, self._followed[place.subject])
+        elif (diagnosis := self.hang_view()) is not None and place.subject is not None:
+            diagnosis.open(place.subject.key, self.trail.words())
         elif place.subject is not None:
             self.query_one(DetailView).open(place.subject, self.trail.words(), explain=place.view == EXPLAINED)
         switcher.current = place.view if text is None else text.id
@@ -265,6 +273,8 @@ class CockpitScreen(Changes, Verbs, NcclTests):
         self.cluster.refresh()
         if self.in_detail:
             self.query_one(DetailView).read_record()
+        elif diagnosis := self.hang_view():
+            diagnosis.again()
         elif output := self.output_view():
             output.read_now()
 

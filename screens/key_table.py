@@ -46,6 +46,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "gpus": "With the GPUs",
         "text": "In details and help",
         "output": "In a job's output",
+        "hang": "In a job's diagnosis",
         "filter": "While typing a filter",
         "palette": "In the palette",
         "menu": "In a menu",
@@ -59,6 +60,7 @@ TOGETHER = (
     (*EVERYWHERE, "grid", "gpus"),
     (*EVERYWHERE, "grid", "overview"),
     (*EVERYWHERE, "text", "output"),
+    (*EVERYWHERE, "text", "hang"),
     ("filter",),
     ("palette",),
     ("menu",),
@@ -75,7 +77,7 @@ CAPITALS: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 # Those of them that no action has yet.
 RESERVED: Mapping[str, str] = MappingProxyType(
-    {key: words for key, words in CAPITALS.items() if key not in {"N", *(action.key for action in ACTIONS)}}
+    {key: words for key, words in CAPITALS.items() if key not in {"H", "N", *(action.key for action in ACTIONS)}}
 )
 # What the cursor is on: beside the scopes of a pane, so that the last line shows the changes that fit.
 ON = ("node", "job", "queue")
@@ -103,7 +105,7 @@ def _change_keys() -> tuple[Key, ...]:
     return tuple(lines)
 
 
-_PANES = ("grid", "text", "output")
+_PANES = ("grid", "text", "output")  # those of a diagnosis are those of a text
 
 # The footer shows its keys in this order.
 KEYS: tuple[Key, ...] = (
@@ -134,6 +136,11 @@ KEYS: tuple[Key, ...] = (
     *_change_keys(),
     Key("nccl.run", "N", "screen.nccl_test", "NCCL test",
         "Measure idle nodes: form and plan come first. While one runs: how it goes.", "grid", first=True, listed=False),
+    Key("subject.diagnose", "H", "diagnose", "why it hangs",
+        "Which rank of the job hangs, on which node, why, and what to do: only reads.", "subject", ("job",), first=True,
+        drop=3),
+    Key("hang.keep", "x", "keep_evidence", "capture",
+        "Write all evidence about the job into one file, before it is ended.", "hang", ("hang",)),
     Key("text.open", "enter", "open", "follow", "Open what the underlined words lead to.", "text", ("text",), drop=4),
     Key("output.error", "f", "first_error", "first error",
         "The first error in all of the file, and what it means; there, the next one.", "output", ("output",)),

@@ -143,6 +143,8 @@ VERBS: tuple[Verb, ...] = (
          quick=True),
     Verb("job", "job ID", "The details of a job, by id or name.", job_names, "the queue is empty or was not read yet",
          quick=True, resolve=find_job),
+    Verb("diagnose", "diagnose ID", "Why a job hangs: which rank, where, what to do; by id or name.", job_names,
+         "the queue is empty or was not read yet", resolve=find_job),
     Verb("queue", "queue NAME", "One queue: its state and its jobs.", queue_names, "no queue was read yet"),
     Verb("cluster", "cluster NAME", "Another cluster of the config.", cluster_names, "the config names no cluster"),
     ARM,

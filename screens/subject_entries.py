@@ -28,6 +28,10 @@ def _output(context: Context) -> str:
     return subjects.output_reason(context.view, context.subject)
 
 
+def _diagnose(context: Context) -> str:
+    return subjects.diagnose_reason(context.view, context.subject)
+
+
 def _ssh(context: Context) -> str:
     return subjects.shell_node(context.view, context.subject)[1]
 
@@ -41,6 +45,7 @@ _ACTIONS: tuple[tuple[str, Reason], ...] = (
     ("grid.open", _open),
     ("app.explain", _always),
     ("subject.output", _output),
+    ("subject.diagnose", _diagnose),
     ("subject.ssh", _ssh),
     ("subject.acknowledge", _acknowledge),
     ("grid.copy", _something),
@@ -52,7 +57,7 @@ IDS = frozenset(key_id for key_id, _ in _ACTIONS)
 
 
 def subject_entries(context: Context) -> Iterator[Entry]:
-    """Reading what the cursor is on: open, explain, output, shell, acknowledge, copy, export."""
+    """Reading what the cursor is on: open, explain, output, diagnosis, shell, acknowledge, copy, export."""
     for key_id, reason in _ACTIONS:
         key = key_of(key_id)
         if key.scope in (*context.scopes, *EVERYWHERE):

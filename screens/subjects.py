@@ -8,7 +8,7 @@ from cockpit import joins
 from cockpit.cluster import View
 from cockpit.fleet import WITHOUT_MACHINE
 from cockpit.formats.job_states import HOLDING
-from cockpit.models import Node, Problem, QueueRow
+from cockpit.models import Job, Node, Problem, QueueRow
 from screens.lines import Subject
 
 NOTHING = "there is nothing under the cursor"
@@ -79,6 +79,32 @@ def job_behind(view: View, subject: Subject | None) -> tuple[QueueRow | None, st
         return None, f"{len(set(keys))} jobs run there: choose one" if keys else f"no job is behind this {subject.kind}"
     row = joins.find_row(view.queue, keys[0])
     return row, "" if row else "the job has left the queue"
+
+
+def jobs_behind(view: View, subject: Subject | None) -> tuple[list[Job], str]:
+    """The jobs that are meant, each task of an array for itself, those that run before others; or why there are none.
+
+    Of a job that has not started there is its record alone.
+    """
+    if subject is None:
+        return [], NOTHING
+    if subject.kind == "node":
+        jobs = list(view.jobs_of_node.get(subject.key, ()))
+    else:
+        rows = [joins.find_row(view.queue, key) for key in dict.fromkeys(_job_keys(view, subject))]
+        jobs = [job for row in rows if row is not None for job in _parts(row)]
+        if not jobs and rows:
+            return [], "the job has left the queue"
+    return jobs, "" if jobs else f"no job is behind this {subject.kind}"
+
+
+def _parts(row: QueueRow) -> Sequence[Job]:
+    return [job for job in row.jobs if job.state in HOLDING] or [row.lead]
+
+
+def diagnose_reason(view: View, subject: Subject | None) -> str:
+    """Why there is no job to look at; empty when there is one."""
+    return jobs_behind(view, subject)[1]
 
 
 def _job_keys(view: View, subject: Subject) -> list[str]:

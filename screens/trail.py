@@ -43,6 +43,10 @@ class Trail:
         """The pane that the way began at."""
         return self._places[0]
 
+    def holds(self, view: str) -> bool:
+        """Whether the way leads through such a view."""
+        return any(place.view == view for place in self._places)
+
     def begin(self, pane: Place) -> None:
         """A new way, from a pane."""
         self._places = [pane]

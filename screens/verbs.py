@@ -61,6 +61,7 @@ class Verbs(Screen[None]):
         def disabled_keys(self, pointed: Pointed) -> dict[str, str]: ...
         async def do_change(self, command: Command, pointed: Pointed) -> None: ...
         def output_view(self) -> OutputView | None: ...
+        async def diagnose(self, subject: Subject | None) -> None: ...
 
     # What is known of where one is.
 
@@ -102,6 +103,8 @@ class Verbs(Screen[None]):
         name, argument = command.id, command.argument
         if name in _DETAILS:
             await self.go(Subject(name, argument))
+        elif name == "diagnose":
+            await self.diagnose(Subject("job", argument))
         elif name == "user":
             await self.action_pane("queue")
             self.pane.set_filter(field_filter("user", argument))

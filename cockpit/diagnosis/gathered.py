@@ -27,6 +27,11 @@ class GatheredNode:
     state: str = ""  # Slurm's, as a plain word
     reason: str = ""
 
+    @property
+    def answered(self) -> bool:
+        """True once it has told everything."""
+        return bool(self.lines) and b'"k":"e"' in self.lines[-1]
+
 
 @dataclass(frozen=True, slots=True)
 class GatheredLog:

@@ -58,13 +58,14 @@ def test_no_reading_key_takes_a_capital_kept_for_changes() -> None:
     assert {(key, scope) for key, scope in taken if scope != "change"} <= {
         ("N", "text"),  # as in less: the match before
         ("N", "grid"),  # a test has a form of its own; in a text N is taken
+        ("H", "subject"),  # a diagnosis only reads, but it asks every node of a job
     }
 
 
 def test_every_key_of_the_table_of_actions_is_bound_and_every_bound_capital_is_one_of_its() -> None:
     lines = {key.keys: key for key in KEYS if key.scope == "change"}
     assert set(lines) == {action.key for action in ACTIONS if action.key}
-    assert set(lines) | set(RESERVED) | {"N"} == set(CAPITALS)
+    assert set(lines) | set(RESERVED) | {"N", "H"} == set(CAPITALS)
     assert not set(lines) & set(RESERVED)
     assert lines["D"].id == "change.drain"
     assert lines["L"].title == "hold/release"
