@@ -12,7 +12,7 @@ from screens.last_steps import LookApp
 from themes.look import load
 
 if TYPE_CHECKING:
-    from screens.runs import Run
+    from screens.leaving import Unfinished
 
 
 class ClusterApp(LookApp[int]):
@@ -68,13 +68,13 @@ class ClusterApp(LookApp[int]):
         self.push_screen(LineupScreen(self.clusters, self.keymap_of_user), choose)
 
     @property
-    def active_runs(self) -> list[Run]:
-        """Every action that has not ended, on whatever cluster."""
-        return [run for screen in self._screens_of.values() for run in screen.active_runs]
+    def unfinished(self) -> list[Unfinished]:
+        """Everything that leaving would cut short, on whatever cluster."""
+        return [one for screen in self._screens_of.values() for one in screen.unfinished]
 
     async def action_quit(self) -> None:
-        """Leave; while an action runs, only after asking."""
-        active = self.active_runs
+        """Leave; while something runs, only after asking."""
+        active = self.unfinished
         if not active:
             self.exit()
             return

@@ -15,6 +15,7 @@ from screens.lines import Piece, Subject
 
 if TYPE_CHECKING:
     from screens.change_targets import Pointed
+    from screens.leaving import Unfinished
     from screens.nccl_view import Watched
     from screens.pane import TablePane
     from screens.pane_spec import PaneSpec
@@ -44,6 +45,8 @@ class NcclTests(Screen[None]):
 
         @property
         def runs(self) -> Runs: ...
+        @property
+        def active_runs(self) -> list[Run]: ...
 
         def subject(self) -> Subject | None: ...
         def text_view(self) -> TextView | None: ...
@@ -67,17 +70,27 @@ class NcclTests(Screen[None]):
 
     def nccl_pieces(self) -> list[Piece]:
         """For the header: the test that runs."""
-        watched = self._watched
-        if watched is None or watched.over.is_set():
-            return []
-        return [(f"{watched.words()}, N shows it ", "accent")]
+        watched = self.watched_test
+        return [(f"{watched.words()}, N shows it ", "accent")] if watched is not None else []
+
+    @property
+    def watched_test(self) -> Watched | None:
+        """The test that runs."""
+        return None if self._watched is None or self._watched.over.is_set() else self._watched
+
+    @property
+    def unfinished(self) -> list[Unfinished]:
+        """What leaving the cockpit would cut short; a test counts once, not its submission too."""
+        test = self.watched_test
+        runs = [run for run in self.active_runs if test is None or run is not test.run]
+        return [*runs, *([test] if test is not None else [])]
 
     # From the key to the plan.
 
     async def action_nccl_test(self) -> None:
         """The test that runs, else the form of a new one."""
-        if self._watched is not None and not self._watched.over.is_set():
-            await self._show_watched(self._watched)
+        if (test := self.watched_test) is not None:
+            await self._show_watched(test)
         else:
             await self.nccl_form()
 
@@ -87,7 +100,7 @@ class NcclTests(Screen[None]):
         if lock.on:
             outlet.tell(self.app, f"NCCL test: {lock.why()}", severity="warning")
             return
-        if self._watched is not None and not self._watched.over.is_set():
+        if self.watched_test is not None:
             outlet.tell(self.app, "one test at a time from here: N shows the one that runs", severity="warning")
             return
         from actions.nccl_bench import Bench

@@ -36,6 +36,8 @@ TICK_S = 0.25
 class Watched:
     """One submission and what follows from it; `live` is None until it is submitted."""
 
+    patience_s = 10.0  # for Slurm to end its job
+
     def __init__(self, bench: Bench, plan: Plan, ended: Callable[[Watched], None]) -> None:
         self.bench, self.run, self._ended = bench, Run(plan, bench.cluster.clock), ended
         self.live: Live | None = None
@@ -81,6 +83,20 @@ class Watched:
         self.stopping = True
         if self.live is not None:
             self.live.stop()
+
+    @property
+    def unsent(self) -> int:
+        """One thing is left to be done for a test that runs: its job is cancelled."""
+        return 1
+
+    def undone(self) -> list[Line]:
+        """What becomes of it when the cockpit is left now."""
+        end = "its job is cancelled; what was measured so far is not kept"
+        return [[(printable(self.title), "bright")], [f"  {self.words()}; {end}"]]
+
+    def wait(self, seconds: float) -> None:
+        """Until it is over and its job has ended, or for so long."""
+        self.over.wait(seconds)
 
     def words(self) -> str:
         """For the header."""

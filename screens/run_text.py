@@ -117,16 +117,3 @@ def _names(run: Run, names: list[str]) -> str:
         return printable(brief(names, MOST_NAMES))
     shown = ", ".join(names[:5])
     return printable(shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more")
-
-
-def undone_lines(run: Run) -> list[Line]:
-    """What will not be done, or not be known, when the cockpit is left now."""
-    lines: list[Line] = [[(printable(run.plan.title), "bright")]]
-    if run.unsent:
-        sent = len(run.said)
-        lines.append([f"  {sent} of {plural(len(run.plan.steps), 'command')} sent; the others will not be sent"])
-    open_ = max(run.plan.count, len(run.seen)) - run.settled
-    if open_ > 0:
-        every = max(run.plan.count, len(run.seen))
-        lines.append([f"  {open_} of {every} not seen to be as wished yet; nobody will look any more"])
-    return lines

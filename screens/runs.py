@@ -13,9 +13,13 @@ from actions.outcome import Progress, Result
 from actions.runner import Runner, Running
 from actions.spec import Finding, Look, Plan
 from cockpit.clock import Clock
+from cockpit.text import printable
+from cockpit.words import plural
+from screens.lines import Line
 from screens.question import Question
 
 SETTLED = (Look.DONE, Look.UNDERWAY, Look.FAILED)
+LAST_WORDS_S = 1.5  # for the runner to write down how it ended
 
 
 @dataclass
@@ -33,6 +37,7 @@ class Run:
     running: Running | None = None
     question: Question | None = None  # what it was planned from
     left: bool = False  # nobody looks: its end is told
+    patience_s: float = LAST_WORDS_S  # how long its end may take when the cockpit is left
 
     @property
     def result(self) -> Result | None:
@@ -70,6 +75,28 @@ class Run:
         if self.stopping:
             return f"{name} stopping"
         return f"{name} running {self.settled}/{max(self.plan.count, len(self.seen))}"
+
+    def stop(self) -> None:
+        """Send nothing more and watch no longer."""
+        if self.running is not None:
+            self.running.cancel()
+
+    def wait(self, seconds: float) -> None:
+        """Until its end is on the disk, or for so long."""
+        if self.running is not None:
+            self.running.done.wait(seconds)
+
+    def undone(self) -> list[Line]:
+        """What will not be done, or not be known, when the cockpit is left now."""
+        lines: list[Line] = [[(printable(self.plan.title), "bright")]]
+        if self.unsent:
+            every = plural(len(self.plan.steps), "command")
+            lines.append([f"  {len(self.said)} of {every} sent; the others will not be sent"])
+        every_target = max(self.plan.count, len(self.seen))
+        if every_target > self.settled:
+            left = every_target - self.settled
+            lines.append([f"  {left} of {every_target} not seen to be as wished yet; nobody will look any more"])
+        return lines
 
     def told(self, progress: Progress) -> None:
         """One thing that the runner tells, on its thread; each is one assignment, so no lock is needed."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+from textual.pilot import Pilot
 
 from actions.runner import Running
 from actions.spec import Options, Plan, Scope, Step, Targets
 from cockpit.config import ClusterConfig
 from screens.arm import arm_dialog
 from screens.leaving import LeaveDialog
+from screens.lines import Line
 from screens.runs import Run
+from tests.screens.change_app import changing, without_pauses
 from tests.screens.golden import assert_golden
 from tests.screens.menu_app import opened
 from tests.screens.test_app import HOSTILE, SIZES
@@ -38,8 +45,84 @@ async def test_golden_of_leaving(size: tuple[int, int]) -> None:
         assert_golden(f"leave-{size[0]}x{size[1]}", app.text())
 
 
+class Runs:
+    """A test of NCCL that runs, as far as leaving is concerned; it ends when `ends` is set."""
+
+    unsent, patience_s = 1, 10.0
+
+    def __init__(self) -> None:
+        self.stopped, self.ends = threading.Event(), threading.Event()
+
+    def undone(self) -> list[Line]:
+        return [["its job is cancelled"]]
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def wait(self, seconds: float) -> None:
+        self.ends.wait(seconds)
+
+
+async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
+    for _ in range(500):
+        if true():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("did not come true")
+
+
+async def test_yes_stops_what_runs_and_leaves_at_its_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_pauses(monkeypatch, tmp_path)
+    running = Runs()
+    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
+        await until(pilot, lambda: app.screen.focused is not None)
+        await pilot.press("y")
+        await until(pilot, lambda: "stopping it" in app.text())
+        assert running.stopped.is_set()
+        assert app.results == []
+        running.ends.set()
+        await until(pilot, lambda: app.results == ["y"])
+
+
+async def test_no_leaves_everything_running(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_pauses(monkeypatch, tmp_path)
+    running = Runs()
+    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
+        await until(pilot, lambda: app.screen.focused is not None)
+        await pilot.press("n")
+        await until(pilot, lambda: app.results == [None])
+        assert not running.stopped.is_set()
+
+
+async def test_a_second_yes_does_not_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_pauses(monkeypatch, tmp_path)
+    running = Runs()
+    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
+        await until(pilot, lambda: app.screen.focused is not None)
+        await pilot.press("y")
+        await until(pilot, lambda: "stopping it" in app.text())
+        await pilot.press("y")
+        await until(pilot, lambda: app.results == ["y"])
+        running.ends.set()
+
+
 @pytest.mark.parametrize("words", HOSTILE)
 async def test_a_hostile_title_is_only_words(words: str) -> None:
     async with opened(lambda: LeaveDialog([half_done(words)])) as (app, _):
         assert "1 of 2 commands sent" in app.text()
         assert "\x1b" not in app.text()
+
+
+async def test_quitting_while_a_test_runs_asks_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    without_pauses(monkeypatch, tmp_path)
+    async with changing() as at:
+        test = Runs()
+        monkeypatch.setattr(type(at.app.cockpit), "watched_test", property(lambda self: test))
+        monkeypatch.setattr(Runs, "run", None, raising=False)
+        monkeypatch.setattr(Runs, "words", lambda self: "NCCL test 3 sizes done", raising=False)
+        await at.press("q")
+        await at.until(lambda: isinstance(at.app.screen, LeaveDialog))
+        assert "its job is cancelled" in at.text()
+        await at.press("escape")
+        assert at.app.screen is at.app.cockpit
+        assert not test.stopped.is_set()
