@@ -19,6 +19,7 @@ from actions.nodes import NEEDS
 from actions.outcome import Result
 from actions.spec import COUNTED, UNDONE_EASILY, Action, Finding, Look, Options, Plan, Scope, Targets
 from actions.targets import known_nodes, nodes_by_name
+from cockpit.cost_report import hour_of, usd
 from cockpit.formats.job_now import JobNow, named_args, parse_jobs_now
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.models import FaultError, FaultKind
@@ -76,7 +77,7 @@ def _run_plan(cluster: Cluster, targets: Targets, options: Options, request: Ncc
         tier=UNDONE_EASILY,
         count=1,  # one job, however many nodes it takes
         needs=NEEDS,
-        effects=(_takes(test, test.limit_min), f"its output is written to {test.output} on the head"),
+        effects=(_takes(cluster, test, test.limit_min), f"its output is written to {test.output} on the head"),
         warnings=remarks(test),
         wishes=(JobThere(test.nodes, test.name),),
     )
@@ -104,7 +105,7 @@ def _sweep_plan(
         needs=NEEDS,
         effects=(
             f"{plural(jobs, 'test')} in {plural(rounds, 'round')}, some more for suspects",
-            _takes(test, limit_min, usual_s=rounds * TYPICAL_S),
+            _takes(cluster, test, limit_min, usual_s=rounds * TYPICAL_S),
             "the job is cancelled when the sweep ends, is stopped, or the cockpit goes away",
         ),
         warnings=remarks(test),
@@ -151,9 +152,11 @@ def _check(request: NcclRequest) -> None:
         raise ActionError(Refusal.USAGE, f"NCCL test: {'; '.join(wrong)}")
 
 
-def _takes(request: NcclRequest, limit_min: int, usual_s: int = TYPICAL_S) -> str:
+def _takes(cluster: Cluster, request: NcclRequest, limit_min: int, usual_s: int = TYPICAL_S) -> str:
     gpus = f"{plural(request.gpus, 'GPU')} on {plural(request.count, 'node')}"
-    return f"takes {gpus} for about {span(usual_s)}, at most {span(60 * limit_min)}"
+    usd_h = hour_of(cluster, request.nodes)
+    money = "" if usd_h is None else f"; {usd(usd_h)}/h at list price, {usd(usd_h * usual_s / 3600)} for that time"
+    return f"takes {gpus} for about {span(usual_s)}, at most {span(60 * limit_min)}{money}"
 
 
 @dataclass(frozen=True, slots=True)

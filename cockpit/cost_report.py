@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
 from cockpit.catalog.instances import known_instance_types
 from cockpit.catalog.prices import priced_types
 from cockpit.cluster import Cluster
-from cockpit.cost import CostReport, cost, idle_job_ids, machines_of_ec2, machines_of_slurm
+from cockpit.cost import CostReport, Machine, cost, idle_job_ids, machines_of_ec2, machines_of_slurm
 from cockpit.formats.hostlist import fold
 from cockpit.price_models import Price
 from cockpit.report import envelope
@@ -21,17 +22,35 @@ LIST_NOTE = "list prices, not what the account pays (savings plans, private disc
 
 def cost_of(cluster: Cluster) -> CostReport | None:
     """What it costs by all that is known now; None while neither EC2 nor Slurm was read."""
-    view = cluster.view
-    nodes, aws = view.nodes or (), view.aws
-    if aws is not None and aws.instances.data is not None:
-        basis, machines = "ec2", machines_of_ec2(aws.instances.data, view.joined, nodes)
-    elif view.nodes is not None:
-        basis, machines = "slurm", machines_of_slurm(nodes, (*known_instance_types(), *priced_types()))
-    else:
+    view, found = cluster.view, _machines(cluster)
+    if found is None:
         return None
+    basis, machines = found
     prices = view.prices or bundled(machine.instance for machine in machines)
     idle_jobs = None if view.fleet is None else idle_job_ids(problem.key for problem in view.problems)
     return cost(basis, machines, prices, view.jobs_of_node, idle_jobs, cluster.clock.now())
+
+
+def _machines(cluster: Cluster) -> tuple[str, tuple[Machine, ...]] | None:
+    """What costs money, and by whom that is told: ec2 or slurm."""
+    view = cluster.view
+    if view.aws is not None and view.aws.instances.data is not None:
+        return "ec2", machines_of_ec2(view.aws.instances.data, view.joined, view.nodes or ())
+    if view.nodes is not None:
+        return "slurm", machines_of_slurm(view.nodes, (*known_instance_types(), *priced_types()))
+    return None
+
+
+def hour_of(cluster: Cluster, names: Collection[str]) -> float | None:
+    """USD that these nodes cost by the hour together; None where the price of one of them is not known."""
+    machines = [
+        machine for machine in (_machines(cluster) or ("", ()))[1] if machine.node and machine.node.name in names
+    ]
+    prices = cluster.view.prices or bundled(machine.instance for machine in machines)
+    told = [prices.of(machine.instance) for machine in machines]
+    if len(told) < len(names) or None in told:
+        return None
+    return sum(price.usd_h for price in told if price is not None)
 
 
 def record(cluster: Cluster) -> dict[str, Any]:

@@ -94,6 +94,7 @@ async def test_n_shows_the_form_over_the_plan_of_the_marked_nodes() -> None:
         await pilot.press("slash", *"st-p5-8", "enter", "space", "N")
         text = await shown(pilot, lambda text: "sbatch" in text)
         assert "takes 8 GPUs on 1 node" in text
+        assert "$55.04/h at list price" in text
         assert "/opt/nccl-tests/build/all_reduce_perf" in text
         assert "1 marked node: gpu-st-p5-8" in text
         assert "[ n no ]" in text
