@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print it."""
-    from argcomplete import shellcode
+    from argcomplete.shell_integration import shellcode
 
     print(shellcode(["cockpit"], shell=arguments.shell).strip())
     return 0

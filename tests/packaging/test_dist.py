@@ -58,7 +58,15 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of programs of a clean environment that holds the wheel and what it asks for."""
     folder = tmp_path_factory.mktemp("venv")
     venv.create(folder, with_pip=True)
-    argv = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel]
+    argv: list[str | Path] = [
+        folder / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        wheel,
+    ]
     done = run(argv, folder, **{name: value for name, value in os.environ.items() if name.startswith("PIP_")})
     assert done.returncode == 0, done.stderr[-3000:]
     return folder / "bin"
