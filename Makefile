@@ -4,9 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
-CODE   := cockpit screens actions themes tests
+CODE   := cockpit screens actions themes tests setup.py
 
-.PHONY: demo test check format bench rig rig-down packages goldens keys screenshots clean help
+.PHONY: demo test check format bench rig rig-down packages goldens keys docs screenshots dist pyz clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -44,6 +44,16 @@ keys: $(VENV)/.dev   ## write docs/KEYS.md anew from the key table
 
 screenshots: $(VENV)/.dev   ## make the pictures in docs/screenshots anew, from the demo
 	$(BIN)/python -m tests.screenshots docs/screenshots
+
+docs: $(VENV)/.dev   ## write everything in docs/ anew that is made from the code
+	$(BIN)/python -m tests.docs
+
+dist: $(VENV)/.dev   ## wheel and source distribution in dist/
+	rm -rf dist/*.whl dist/*.tar.gz
+	$(BIN)/python -m build --outdir dist .
+
+pyz: dist   ## dist/cockpit.pyz: one file for heads without pip, for this machine's kind and Python
+	$(BIN)/python -m tests.pyz dist/*.whl dist/cockpit.pyz
 
 packages:        # what the rig needs, where we may install it
 	@PACKAGES="$(RIG_PACKAGES)" sh tests/rig/packages.sh

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_cost, cli_doctor, cli_init, cli_output, cli_schedules
+from cockpit import cli_actions, cli_completion, cli_cost, cli_doctor, cli_init, cli_output, cli_schedules
 from cockpit.cli_checks import add_checks
 from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal in another encoding gets ? for what it lacks
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    cli_completion.complete(parser)
+    arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)
     except ConfigError as error:
@@ -60,16 +62,17 @@ class _Version(argparse.Action):
     """Looks the version up only when it is asked for: that costs 20 ms, a tenth of the first paint."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
+        from cockpit.version import version_line
 
-        parser.exit(message=f"cockpit {version('gpu-cockpit')}\n")
+        print(version_line())
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cockpit", description="A cockpit for GPU clusters on AWS.")
     _common(parser, {"config": None, "cluster": None, "read_only": False})
     _look_options(parser, theme=None, ascii=False)
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version with its commit, and leave")
     parser.set_defaults(run=_open)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, text in (
@@ -95,11 +98,15 @@ def _parser() -> argparse.ArgumentParser:
     cli_actions.register(commands, _common, _load)
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
-    demo.add_argument("--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)")
+    scenario = demo.add_argument(
+        "--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)"
+    )
+    cli_completion.complete_with(scenario, cli_completion.scenario_names)
     demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
     demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
     _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
     demo.set_defaults(run=_demo)
+    cli_completion.add(commands)
     add_checks(commands, _common_after, _load)
     add_nccl(commands, _common_after, _load)
     add_diagnose(commands, _common_after, _load)
@@ -133,12 +140,13 @@ def _common(parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> Non
         default=defaults["config"],
         help=f"config file (default: {config_path()})",
     )
-    parser.add_argument(
+    cluster = parser.add_argument(
         "--cluster",
         metavar="NAME",
         default=defaults["cluster"],
         help="which cluster of the config (default: its `default`)",
     )
+    cli_completion.complete_with(cluster, cli_completion.cluster_names)
     parser.add_argument(
         "--read-only",
         action="store_true",

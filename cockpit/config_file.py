@@ -27,10 +27,17 @@ from cockpit.config import (
 )
 
 Reader = Callable[["_Place", yaml.Node], Any]
+_ENDLESS = 1e15  # no limit that anybody meets
 _NULL = "tag:yaml.org,2002:null"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}")
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _told(read: Reader, form: str, below: Mapping[str, Reader] | None = None) -> Reader:
+    """Note at a reader what it takes, and the keys below it, for docs/CONFIG.md."""
+    read.__dict__.update(form=form, below=below or {})
+    return read
 
 
 class _Place:
@@ -113,7 +120,7 @@ def _section(readers: Mapping[str, Reader]) -> Reader:
             values[key] = readers[key](place.below(key), value)
         return values
 
-    return read
+    return _told(read, "a block", readers)
 
 
 def _suggestion(word: str, known: Mapping[str, object]) -> str:
@@ -145,7 +152,7 @@ def _number(low: float, high: float) -> Reader:
             raise place.error(node, f"must lie between {low:g} and {high:g}, not {value:g}")
         return value
 
-    return read
+    return _told(read, f"a number, {low:g} to {high:g}" if high < _ENDLESS else "a number")
 
 
 def _whole(low: int, high: int) -> Reader:
@@ -157,7 +164,7 @@ def _whole(low: int, high: int) -> Reader:
             raise place.error(node, f"must be a whole number, not {value:g}")
         return int(value)
 
-    return read
+    return _told(read, f"a whole number, {low} to {high}")
 
 
 def _duration(place: _Place, node: yaml.Node) -> float:
@@ -174,7 +181,7 @@ def _one_of(*choices: str) -> Reader:
             raise place.error(node, f"must be one of {', '.join(choices)}, not {word!r}")
         return word
 
-    return read
+    return _told(read, ", ".join(choices))
 
 
 def _file(place: _Place, node: yaml.Node) -> Path:
@@ -293,7 +300,7 @@ def _list_of(read: Reader) -> Reader:
             raise place.error(node, "must be a list: one `- ` line each, or [a, b]")
         return tuple(read(place, item) for item in node.value)
 
-    return items
+    return _told(items, f"a list: {read.__dict__.get('form', 'words')}")
 
 
 def _pattern(place: _Place, node: yaml.Node) -> str:
@@ -353,13 +360,14 @@ def _own_check(place: _Place, node: yaml.Node) -> OwnCheck:
 
 
 def _checks(place: _Place, node: yaml.Node) -> CheckSettings:
-    values = _section({"thresholds": _thresholds, "off": _list_of(_check_id), "commands": _list_of(_own_check)})
-    settings = CheckSettings(**values(place, node))
+    settings = CheckSettings(**_section(_CHECKS)(place, node))
     names = [check.name for check in settings.commands]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise place.below("commands").error(node, f"{twice!r} stands twice")
     return settings
 
+
+_CHECKS = {"thresholds": _thresholds, "off": _list_of(_check_id), "commands": _list_of(_own_check)}
 
 _OWN_CHECK: dict[str, Reader] = {
     "name": _check_name,
@@ -367,13 +375,12 @@ _OWN_CHECK: dict[str, Reader] = {
     "parse": _one_of("exit", "nagios", "match", "no_match", "number"),
     "pattern": _pattern,
     "severity": _one_of("warn", "fail"),
-    "above": _number(-1e15, 1e15),
-    "below": _number(-1e15, 1e15),
+    "above": _number(-_ENDLESS, _ENDLESS),
+    "below": _number(-_ENDLESS, _ENDLESS),
     "next": _scalar,
     "timeout": _duration,
     "for": _list_of(_one_of("efa", "health")),
 }
-
 
 _TOP: dict[str, Reader] = {
     "default": _scalar,
@@ -389,6 +396,5 @@ _TOP: dict[str, Reader] = {
 # Those that are fields of Config as they are read.
 _SHOWN = ("theme", "ascii", "keys", "redact_screenshots", "checks")
 
-# What other files of the user's are read with, such as themes.
-Place = _Place
+Place = _Place  # what other files of the user's are read with, such as themes
 scalar, section, one_of = _scalar, _section, _one_of

@@ -68,6 +68,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     def group(nodeid: str) -> str:
         module = config.rootpath / nodeid.partition("::")[0]
+        if nodeid.startswith("tests/packaging/"):
+            return "packaging"  # one worker builds, and all its tests use that
         return "rig" if _uses_rig(module) else str(by_mark(nodeid))
 
     if config.getvalue("dist") != "loadgroup":
