@@ -24,6 +24,7 @@ OPEN_DEADLINE_S = 20.0
 STARTS_AT_ONCE = 12  # a collect, so that dialling a big fleet leaves the machine to the user
 RETRY_FIRST_S = 2.0
 RETRY_MAX_S = 60.0
+WORKED_S = 10.0  # a probe that has told its node for so long ended by no fault of its own: it is retried soon
 HEARTBEAT_S = 4.0
 SLOW_S = 3.0  # ECC, remap, NVLink, processes: a fault is to be seen within 5 s
 SILENT_INTERVALS = 10
@@ -197,8 +198,9 @@ class _NodeStream:
                 self._broken(_with_remedy(error.fault))
             except Exception as error:  # one node's nonsense must not end its thread in silence
                 self._broken(unexpected(f"the probe on {self.target.node}", error))
-            lasted_s = self._clock.steady() - began
-            failures = 1 if lasted_s > RETRY_MAX_S else failures + 1
+            told_at = self._watch.seen_at
+            worked = told_at is not None and told_at - began > WORKED_S
+            failures = 1 if worked else failures + 1
             wait_s = min(RETRY_FIRST_S * float(2 ** min(failures - 1, 10)), RETRY_MAX_S)
             self._wake.wait(wait_s * (1 + random.random() / 2))  # noqa: S311
             self._wake.clear()
@@ -240,6 +242,9 @@ class _NodeStream:
         with self._lock:
             if not self._stop.is_set():
                 self._stream, self._line_at = stream, self._clock.steady()
+                # The first line is answered with a beat: before it has one, a probe does not miss them, and
+                # would stay behind for long when the link vanishes without a word.
+                self._beat_at = self._line_at - HEARTBEAT_S
                 return stream
         _close(stream)
         return None

@@ -24,6 +24,7 @@ class Seat:
 
     def __init__(self, rig: Rig, folder: Path, state: Path | None = None) -> None:
         self.rig = rig
+        self._settled = False
         self.line = Line(rig.address(HEAD))
         self.tmux = Tmux(folder)
         self._folder, self._state = folder, state or folder / "state"
@@ -50,6 +51,7 @@ class Seat:
         self.tmux.wait(lambda text: "● nodes" in text)
         self.keys("2")
         self.wait_live()
+        self._settled = True
         return self
 
     def keys(self, *keys: str) -> None:
@@ -66,11 +68,19 @@ class Seat:
         began = time.monotonic()
         while not true(text := self.text()):
             assert time.monotonic() - began < timeout_s, f"never came true: {what}\n{text}"
-            if "─ nodes " in text and "state" in text:
-                missing = [name for name in self.rig.static_nodes if name not in text]
-                assert not missing, text
+            if self._settled and "─ nodes " in text:
+                self._all_there()
             time.sleep(0.1)
         return time.monotonic() - began
+
+    def _all_there(self) -> None:
+        """Whatever fails, a node that was there keeps its row; a frame that is half drawn is looked at again."""
+        for _ in range(5):
+            text = self.tmux.text()
+            if "─ nodes " not in text or all(name in text for name in self.rig.static_nodes):
+                return
+            time.sleep(0.1)
+        raise AssertionError(text)
 
     def wait_live(self, timeout_s: float = 40.0) -> float:
         """Until every source is live and each static node has exactly one probe of this cockpit."""
@@ -104,8 +114,12 @@ class Seat:
 
     def probes(self, node: str) -> int:
         """How many probes run on a node: what of them was started by sshd and not by one of themselves."""
-        found = {pid for pid in self.rig.pids(node) if " interval=" in procs.command_line(pid)}
+        found = self.probe_pids(node)
         return len([pid for pid in found if procs.parent(pid) not in found])
+
+    def probe_pids(self, node: str) -> list[int]:
+        """Every process of the probes on a node, their children too."""
+        return [pid for pid in self.rig.pids(node) if " interval=" in procs.command_line(pid)]
 
     def close(self) -> None:
         self.tmux.run("kill-server")

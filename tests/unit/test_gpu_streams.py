@@ -36,12 +36,15 @@ class Stream:
         self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.closed = False
         self.close_error: Exception | None = None
+        self.written: list[bytes] = []
 
     def __iter__(self) -> Iterator[bytes]:
         while (told := self.lines.get()) is not None:
             yield told
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
     def close_stdin(self) -> None: ...
 
     def close(self) -> None:
@@ -330,3 +333,15 @@ def test_a_fault_of_the_pool_is_the_nodes_own(fleet: Fleet, monkeypatch: pytest.
     fault = fleet.wait(lambda watch: watch.fault is not None).fault
     assert fault is not None
     assert fault.why == "too many are connected"
+
+
+def test_the_first_line_is_answered_with_a_beat_at_once(fleet: Fleet) -> None:
+    """Until it has heard one, a probe cannot miss them, and would stay on a node whose link vanished."""
+    for number in range(2):  # the second stream begins right after the first, on a clock that stands still
+        fleet.opened()
+        assert wait_for(lambda: len(fleet.node.streams) > number)  # noqa: B023
+        stream = fleet.node.streams[number]
+        stream.lines.put(HELLO)
+        assert wait_for(lambda: stream.written)  # noqa: B023
+        stream.lines.put(None)
+        fleet.streams.retry_now()

@@ -315,6 +315,30 @@ def test_a_command_in_flight_when_the_session_is_killed(server: Sshd) -> None:
     host.close()
 
 
+def test_a_connection_that_dies_while_a_session_is_asked_for(server: Sshd) -> None:
+    host = server.host()
+    host.run(["true"], deadline_s=20)
+    server.signal_sessions(signal.SIGSTOP)
+    caught: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            host.run(["true"], deadline_s=20)
+        except Exception as error:
+            caught.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    time.sleep(0.3)  # by now the question is out
+    server.signal_sessions(signal.SIGKILL)
+    asking.join(20)
+    (error,) = caught
+    assert isinstance(error, FaultError), error  # not paramiko's EOFError
+    assert error.fault.kind is FaultKind.UNREACHABLE
+    assert host.run(["echo", "back"], deadline_s=20).stdout == b"back\n"
+    host.close()
+
+
 def test_comes_back_when_the_server_does(server: Sshd) -> None:
     host: SshHost = server.host()
     host.run(["true"], deadline_s=20)
