@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,6 +14,8 @@ from typing import Any, BinaryIO, TextIO
 
 from cockpit.config import state_dir
 
+_MARKUP = re.compile(r"([\\`*_\[\]<>|~#])")
+_ESCAPED = r"\\\1"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -59,32 +62,44 @@ def inert(cell: str) -> str:
     return "'" + cell if cell.startswith(_FORMULA) else cell
 
 
+def markdown_row(cells: Iterable[str]) -> str:
+    """One row of a table; names from outside are no markup in it."""
+    return f"| {' | '.join(_MARKUP.sub(_ESCAPED, cell) for cell in cells)} |"
+
+
+def markdown_rule(aligned: Iterable[str]) -> str:
+    """The line under the header; `aligned` says left or right for each column."""
+    return f"| {' | '.join('---:' if side == 'right' else '---' for side in aligned)} |"
+
+
 def export_table(
     directory: Path,
     name: str,
     header: Sequence[str],
     rows: Iterable[tuple[Sequence[str], Mapping[str, Any]]],
-) -> tuple[Path, Path, Path]:
-    """Write NAME-TIME.csv (cells as shown), .json and .jsonl (the full models); returns the paths.
+) -> tuple[Path, Path, Path, Path]:
+    """Write NAME-TIME.csv and .md (cells as shown), .json and .jsonl (the full models); returns the paths.
 
     `rows` gives cells and model of each row; they are written as they come, never held together. Raises OSError,
     and then leaves none of the files behind.
     """
     private_dir(directory)
     stem = new_stem(name)
-    table, full, lines = (directory / f"{stem}.{kind}" for kind in ("csv", "json", "jsonl"))
-    with _all_or_none(table, full, lines) as (csv_file, json_file, jsonl_file):
+    paths = table, words, full, lines = tuple(directory / f"{stem}.{kind}" for kind in ("csv", "md", "json", "jsonl"))
+    with _all_or_none(*paths) as (csv_file, md_file, json_file, jsonl_file):
         writer = csv.writer(csv_file)
         writer.writerow(header)
+        md_file.write(f"{markdown_row(header)}\n{markdown_rule('left' for _ in header)}\n")
         before = "[\n"
         for cells, record in rows:
             writer.writerow([inert(cell) for cell in cells])
+            md_file.write(markdown_row(cells) + "\n")
             text = json.dumps(record, ensure_ascii=False)
             json_file.write(before + text)
             jsonl_file.write(text + "\n")
             before = ",\n"
         json_file.write("[]\n" if before == "[\n" else "\n]\n")
-    return table, full, lines
+    return table, words, full, lines
 
 
 @contextmanager

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cockpit.export import inert
+from cockpit.export import inert, markdown_row, markdown_rule
 from cockpit.formats.hostlist import fold
 from cockpit.words import plural
 from screens.grid_model import cell_text
 from screens.pane_spec import PaneSpec
 
 MOST = 50_000  # characters; terminals and tmux cut longer OSC 52 sequences
-_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +75,10 @@ def _tsv(spec: PaneSpec, rows: Iterable[Any]) -> Iterator[str]:
 def _markdown(spec: PaneSpec, rows: Iterable[Any]) -> Iterator[str]:
     """The usual columns, for an incident channel; names from outside are no markup there."""
     columns = [column for column in spec.columns if not column.wide]
-    yield _markdown_row(column.title for column in columns)
-    yield _markdown_row("---:" if column.align == "right" else "---" for column in columns)
+    yield markdown_row(column.title for column in columns)
+    yield markdown_rule(column.align for column in columns)
     for row in rows:
-        yield _markdown_row(_MARKDOWN.sub(r"\\\1", cell_text(column.cell(row))) for column in columns)
-
-
-def _markdown_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+        yield markdown_row(cell_text(column.cell(row)) for column in columns)
 
 
 def _json(spec: PaneSpec, rows: Sequence[Any]) -> Iterator[str]:

@@ -197,7 +197,7 @@ KEYS: tuple[Key, ...] = (
     Key("grid.wide", "w", "wide", "wide", "More columns, or the usual ones.", "grid"),
     Key("grid.zoom", "z", "zoom", "zoom", "This table over the whole screen, or back.", "grid"),
     Key("grid.copy", "y", "copy", "copy", "Copy the marked names, or this one.", "grid"),
-    Key("grid.export", "x", "export", "export", "Write the lines shown to CSV, JSON and JSONL files.", "grid"),
+    Key("grid.export", "x", "export", "export", "Write the lines shown: CSV, Markdown, JSON and JSONL.", "grid"),
     Key("gpus.heat", "t", "heat", "heatmap", "Hide the heatmap, or show it again.", "gpus"),
     Key("text.down", "j,down", "cursor_down", "down", "One line down.", "text", listed=False),
     Key("text.up", "k,up", "cursor_up", "up", "One line up.", "text", listed=False),

@@ -43,7 +43,7 @@ def copy(app: App[Any], text: str) -> None:
 
 
 def export_rows(app: App[Any], cluster: str, spec: PaneSpec, rows: Sequence[Any]) -> None:
-    """Write the rows as CSV (cells as shown), JSON and JSONL (whole models), on a thread: there may be many."""
+    """Write the rows as CSV and Markdown (as shown), JSON and JSONL (whole models), on a thread: they may be many."""
     header = [column.title for column in spec.columns]
     lines = (([cell_text(column.cell(row)) for column in spec.columns], spec.record(row)) for row in rows)
 

@@ -52,15 +52,17 @@ def test_a_directory_elsewhere_keeps_its_mode(state: Path, tmp_path: Path) -> No
 def test_exports_are_private_and_hold_every_row_in_each_form(state: Path) -> None:
     rows: list[tuple[list[str], dict[str, int | None]]] = [(["=1+1", "a,b"], {"job": 1}), (["2", '"x"'], {"job": None})]
     paths = export_table(state / "exports", "queue", ["job", "name"], rows)
-    assert [path.suffix for path in paths] == [".csv", ".json", ".jsonl"]
-    assert [mode(path) for path in paths] == [0o600] * 3
+    assert [path.suffix for path in paths] == [".csv", ".md", ".json", ".jsonl"]
+    assert [mode(path) for path in paths] == [0o600] * 4
     assert paths[0].read_text() == 'job,name\n\'=1+1,"a,b"\n2,"""x"""\n'
-    assert json.loads(paths[1].read_text()) == [{"job": 1}, {"job": None}]
-    assert [json.loads(line) for line in paths[2].read_text().splitlines()] == [{"job": 1}, {"job": None}]
+    assert paths[1].read_text() == '| job | name |\n| --- | --- |\n| =1+1 | a,b |\n| 2 | "x" |\n'
+    assert json.loads(paths[2].read_text()) == [{"job": 1}, {"job": None}]
+    assert [json.loads(line) for line in paths[3].read_text().splitlines()] == [{"job": 1}, {"job": None}]
 
 
 def test_no_rows_are_an_empty_list(state: Path) -> None:
-    table, full, lines = export_table(state / "exports", "queue", ["job"], [])
+    table, words, full, lines = export_table(state / "exports", "queue", ["job"], [])
+    assert words.read_text() == "| job |\n| --- |\n"
     assert (table.read_text(), json.loads(full.read_text()), lines.read_text()) == ("job\n", [], "")
 
 
@@ -74,7 +76,7 @@ def test_rows_are_written_as_they_come(state: Path) -> None:
             assert len(alive) < 10
             yield [str(number)], row
 
-    _, full, _ = export_table(state / "exports", "queue", ["job"], rows())
+    _, _, full, _ = export_table(state / "exports", "queue", ["job"], rows())
     assert len(json.loads(full.read_text())) == 5_000
 
 
@@ -82,6 +84,11 @@ class _Row(dict[str, int]):
     """A record that a WeakSet can hold."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def test_names_are_no_markup_in_a_document(state: Path) -> None:
+    _, words, _, _ = export_table(state / "exports", "queue", ["job"], [(["**a**|[b](c)<d>`e`"], {})])
+    assert words.read_text().endswith("| \\*\\*a\\*\\*\\|\\[b\\](c)\\<d\\>\\`e\\` |\n")
 
 
 def test_an_export_that_fails_leaves_nothing_behind(state: Path) -> None:
