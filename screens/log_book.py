@@ -1,4 +1,4 @@
-"""The record of changes and what the sources have met, of one cluster, for the log pane. Imports no Textual.
+"""The record of changes, what the sources have met and what daemons complained of, for the log pane. No Textual.
 
 The record is read on a thread: a home directory may hang. What is shown is the last that was read.
 """
@@ -6,12 +6,14 @@ The record is read on a thread: a home directory may hang. What is shown is the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from actions.audit import AuditError, AuditLog, Entry
 from cockpit.cluster import Cluster
+from cockpit.event_models import ClusterEvent, ClusterEvents
+from cockpit.models import Health
 from cockpit.store import Trouble
 from cockpit.text import printable
 
@@ -20,20 +22,21 @@ AGAIN_S = 2.0  # between two looks at the file: other cockpits write there, too
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """One line of the log: a change that was made or refused, or a fault that a source has met."""
+    """One line of the log: a change made or refused, a fault that a source has met, or what a daemon complained of."""
 
     key: str
     at: float
     entry: Entry | None = None
     outcome: str = ""  # of the entry when it was read: a look at the process table
     trouble: Trouble | None = None
+    event: ClusterEvent | None = None
 
 
 class LogBook:
     """`rows` never waits; `listen` is told when it has something new."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._store, self._steady = cluster.store, cluster.clock.steady
+        self._cluster, self._store, self._steady = cluster, cluster.store, cluster.clock.steady
         self._log = AuditLog(cluster.config.name)
         self._entries: tuple[LogRow, ...] | None = None
         self._stamp: object = None
@@ -41,7 +44,7 @@ class LogBook:
         self._reading = threading.Lock()
         self._read_at: float | None = None
         self._listeners: list[Callable[[str], None]] = []
-        self._made: tuple[object, object] = (None, None)
+        self._made: tuple[object, ...] = ()
         self._rows: tuple[LogRow, ...] = ()
 
     def listen(self, listener: Callable[[str], None]) -> None:
@@ -60,9 +63,10 @@ class LogBook:
         troubles = self._store.troubles()
         if self._entries is None:
             return None
-        if self._made != (self._entries, troubles):
-            self._made = (self._entries, troubles)
-            found = [*self._entries, *(_trouble_row(trouble) for trouble in troubles)]
+        events = self._cluster.view.events
+        if self._made != (self._entries, troubles, events):
+            self._made = (self._entries, troubles, events)
+            found = [*self._entries, *(_trouble_row(trouble) for trouble in troubles), *_event_rows(events)]
             self._rows = tuple(sorted(found, key=lambda row: row.at, reverse=True))
         return self._rows
 
@@ -111,6 +115,17 @@ def _stamp(log: AuditLog) -> object:
 
 def _trouble_row(trouble: Trouble) -> LogRow:
     return LogRow(f"{printable(trouble.source)}#{trouble.number}", trouble.since, trouble=trouble)
+
+
+def _event_rows(events: ClusterEvents | None) -> Iterator[LogRow]:
+    """What deviates; a daemon's other events are only how it goes about its work."""
+    told = {
+        f"{event.source}@{event.at} {event.type} {event.cause} {event.text}": event
+        for event in (events.events if events else ())
+        if event.health is not Health.OK and event.at is not None
+    }
+    for key, event in told.items():
+        yield LogRow(printable(key), event.at or 0.0, event=event)
 
 
 _books: WeakKeyDictionary[Cluster, LogBook] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""The log pane: every change that was made or refused, and what the sources have met, newest first. No Textual."""
+"""The log pane: changes made or refused, faults of sources, complaints of the head's daemons; newest first."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 from actions.audit import UNKNOWN
 from actions.audit_lines import entry_record
 from cockpit.cluster import Cluster, View
+from cockpit.formats.hostlist import fold
 from cockpit.models import Health
 from cockpit.report import iso
 from cockpit.sources.base import SourceKey
 from cockpit.text import printable
 from cockpit.words import moment, span
+from screens.details.node_instance import event_words
 from screens.grid_model import Cell, Column
 from screens.log_book import LogBook, LogRow, log_book
 from screens.pane_spec import PaneSpec
@@ -71,11 +73,15 @@ def health(row: LogRow) -> Health:
     """How it ended; a fault that is over is nothing to look at."""
     if row.trouble is not None:
         return Health.CRITICAL if row.trouble.over_at is None else Health.OK
+    if row.event is not None:
+        return row.event.health
     return _HEALTH.get(row.outcome, Health.WARN)
 
 
 def outcome_word(row: LogRow) -> str:
-    """One word: done, failed, refused, stopped, not seen, running, unknown; of a fault: failing, or over."""
+    """One word: done, failed, refused, stopped, not seen, running, unknown; failing or over (a fault); event."""
+    if row.event is not None:
+        return "event"
     if row.trouble is not None:
         return "failing" if row.trouble.over_at is None else "over"
     return printable(_WORDS.get(row.outcome, row.outcome))
@@ -87,12 +93,16 @@ def _outcome(row: LogRow) -> Cell:
 
 
 def action_word(row: LogRow) -> str:
-    """What was done; of a fault, that it is one of a source."""
+    """What was done; of a fault, that it is one of a source; of an event, who told it."""
+    if row.event is not None:
+        return printable(row.event.source)
     return _text(row, "action") if row.entry is not None else "source"
 
 
 def targets(row: LogRow) -> str:
     """The nodes, jobs or queue; the name of the source."""
+    if row.event is not None:
+        return printable(fold(row.event.nodes))
     return printable(row.trouble.source) if row.trouble is not None else _text(row, "targets")
 
 
@@ -116,6 +126,8 @@ def reason(row: LogRow) -> str:
 
 def text(row: LogRow) -> str:
     """What came of it, in a sentence."""
+    if row.event is not None:
+        return event_words(row.event)
     if row.trouble is not None:
         return printable(f"{row.trouble.fault.what}: {row.trouble.fault.why}")
     return printable(str((row.entry.end or {}).get("text") or "")) if row.entry is not None else ""
@@ -134,6 +146,8 @@ def record(row: LogRow) -> dict[str, Any]:
     """The whole line, for exports."""
     if row.entry is not None:
         return {"kind": "change", **entry_record(row.entry)}
+    if row.event is not None:
+        return {"kind": "event", **asdict(row.event), "at": iso(row.at), "health": row.event.health.value}
     assert row.trouble is not None
     trouble = row.trouble
     return {
@@ -184,5 +198,5 @@ def _empty(book: LogBook, view: View) -> str:
     return (
         f"the record cannot be read: {book.fault}"
         if book.fault
-        else "nothing was changed from here, and no source has failed"
+        else "nothing was changed from here, no source has failed, and no daemon of the head complained"
     )

@@ -1,14 +1,15 @@
-"""What the details of a line of the log say: a change with every command, or a fault in full. Imports no Textual."""
+"""What the details of a line of the log say: a change with every command, a fault, an event. No Textual."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actions.audit import UNKNOWN, Entry
 from actions.plan_lines import command
 from cockpit.cluster import Cluster
+from cockpit.event_models import ClusterEvent
 from cockpit.formats.hostlist import split_outside
 from cockpit.joins import nodes_of
 from cockpit.models import Health
@@ -28,6 +29,8 @@ def log_lines(cluster: Cluster, key: str) -> list[Line]:
     row = log_book(cluster).row(key)
     if row is None:
         return [["the log has no such line (any more)"]]
+    if row.event is not None:
+        return _event(row.event, log_table.health(row))
     return _fault(row) if row.entry is None else _change(row, row.entry)
 
 
@@ -69,6 +72,22 @@ def _fault(row: LogRow) -> list[Line]:
     ]
 
 
+def _event(event: ClusterEvent, health: Health) -> list[Line]:
+    told = [
+        ("when", _stamp(event.at or 0.0)),
+        ("cause", printable(event.cause)),
+        ("count", str(event.count) if event.count is not None else ""),
+        ("codes", printable(", ".join(f"{code} {count}" for code, count in event.codes.items()))),
+    ]
+    return [
+        [(printable(event.type or event.source), "bright"), (f"  told by {printable(event.source)}", "dim")],
+        [(printable(event.text), state_token(health))],
+        [],
+        *facts(told),
+        *(_links("node", event.nodes) if event.nodes else []),
+    ]
+
+
 def _change(row: LogRow, entry: Entry) -> list[Line]:
     begin, end = entry.begin, entry.end or {}
     token = state_token(log_table.health(row))
@@ -105,6 +124,10 @@ def _on(begin: Mapping[str, Any]) -> list[Line]:
     kind = {"node": "node", "job": "job", "queue": "queue"}.get(scope)
     if kind is None or not found:
         return facts([("on", printable(names))])
+    return _links(kind, found)
+
+
+def _links(kind: str, found: Sequence[str]) -> list[Line]:
     line: list[Any] = [("  on           ", "dim")]
     for place, name in enumerate(found[:MOST_LINKS]):
         line += [*([", "] if place else []), Link(printable(name), "", Subject(kind, name))]

@@ -129,10 +129,9 @@ def timeline(events: Iterable[ClusterEvent], now: float) -> list[Line]:
     """One line each: when, what, how many nodes by which of EC2's errors, and who says so."""
     lines: list[Line] = []
     for event in events:
-        codes = ", ".join(f"{code} {count}" for code, count in event.codes.items())
         token = "" if event.health is Health.OK else state_token(event.health)
-        words = printable(f"{event.text or event.type}{f' ({codes})' if codes else ''}")
-        lines.append([(f"  {moment(event.at, now):<12} ", "dim"), (words, token), (f"  {event.source}", "dim")])
+        source = (f"  {printable(event.source)}", "dim")
+        lines.append([(f"  {moment(event.at, now):<12} ", "dim"), (event_words(event), token), source])
     return lines
 
 
@@ -150,7 +149,11 @@ def recent_pieces(cluster: Cluster, now: float) -> list[Piece]:
     if not found:
         return []
     newest = found[-1]
-    codes = ", ".join(f"{code} {count}" for code, count in newest.codes.items())
-    words = printable(f"{newest.text or newest.type}{f' ({codes})' if codes else ''}")
-    more = f"  +{len(found) - 1} more in the last hour" if len(found) > 1 else ""
-    return [(f" {moment(newest.at, now)} ", "dim"), (words, state_token(newest.health)), (more, "dim")]
+    more = f"  +{len(found) - 1} more in the last hour, 9 lists them" if len(found) > 1 else ""
+    return [(f" {moment(newest.at, now)} ", "dim"), (event_words(newest), state_token(newest.health)), (more, "dim")]
+
+
+def event_words(event: ClusterEvent) -> str:
+    """What happened, with EC2's codes."""
+    codes = ", ".join(f"{code} {count}" for code, count in event.codes.items())
+    return printable(f"{event.text or event.type}{f' ({codes})' if codes else ''}")

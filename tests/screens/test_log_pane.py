@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from actions.audit import AuditLog, Entry
 from cockpit.cluster import Cluster
-from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.event_models import ClusterEvent, ClusterEvents
+from cockpit.models import Fault, FaultError, FaultKind, Health
+from cockpit.text import printable
 from screens.detail_registry import details, explain
-from screens.lines import Subject
+from screens.lines import Link, Subject
 from screens.log_book import log_book
 from screens.log_table import log_spec
 from screens.plan_dialog import PlanDialog
@@ -86,6 +89,30 @@ def test_every_outcome_has_its_word_and_its_sign_and_the_newest_is_first() -> No
     assert "read-only" in words(details(cluster, Subject("log", "d")))
     assert "look at the cluster" in words(explain(cluster, Subject("log", "c")))
     assert json.dumps(spec.record(rows[0]))
+
+
+@pytest.mark.parametrize("word", ["no capacity", *HOSTILE])
+def test_what_the_daemons_complained_of_stands_among_the_changes(word: str) -> None:
+    written(begin("a"), end("a"))
+    cluster, _, _ = still_cluster()
+    changed = read(cluster)[0].at
+    bad = ClusterEvent(
+        changed + 60, Health.WARN, "clustermgtd", "node-launch-failure-count", word, "ice-failures", 2,
+        {"InsufficientInstanceCapacity": 2}, ("gpu-dy-p5-1", "gpu-dy-p5-2"),
+    )  # fmt: skip
+    fine = ClusterEvent(changed + 90, Health.OK, "clustermgtd", "cluster-instance-count", "4 instances")
+    cluster.view = replace(cluster.view, events=ClusterEvents((bad, fine, bad)))
+    spec, rows = log_spec(cluster), read(cluster)
+    assert [row.event for row in rows] == [bad, None]
+    assert spec.health(rows[0]) is Health.WARN
+    assert spec.fields["on"](rows[0]) == "gpu-dy-p5-[1-2]"
+    cells = {column.id: column.cell(rows[0]) for column in spec.columns}
+    assert cells["reason"][0] == f"{printable(word)} (InsufficientInstanceCapacity 2)"
+    told = details(cluster, Subject("log", rows[0].key))
+    assert "ice-failures" in words(told)
+    links = [piece.subject for line in told for piece in line if isinstance(piece, Link)]
+    assert Subject("node", "gpu-dy-p5-2") in links
+    assert json.loads(json.dumps(spec.record(rows[0])))["nodes"] == ["gpu-dy-p5-1", "gpu-dy-p5-2"]
 
 
 def test_rows_stay_the_same_object_until_the_file_changes_and_another_cockpits_line_shows() -> None:
