@@ -6,7 +6,7 @@ JOBS   ?= 2
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests setup.py
 
-.PHONY: demo test check format bench rig rig-down packages goldens keys docs screenshots dist pyz clean help
+.PHONY: demo test check format bench reliability rig rig-down packages goldens keys docs screenshots dist pyz clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ format: $(VENV)/.dev   ## put the code into the project's format
 
 bench: $(VENV)/.dev packages   ## speed against raw commands; writes bench.json and docs/BENCH.md
 	$(BIN)/python -m tests.bench
+
+reliability: $(VENV)/.dev packages   ## break everything on purpose; writes docs/RELIABILITY.md
+	$(BIN)/python -m tests.faults
 
 rig: $(VENV)/.dev packages   ## a real Slurm cluster on this machine (root, Debian or Ubuntu)
 	$(BIN)/python -m tests.rig up

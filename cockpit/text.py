@@ -34,3 +34,8 @@ def printable(raw: str | bytes) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _UNSAFE.sub(_stand_in, text)
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its first `most` characters and `…`: who names a job with a megabyte must not slow every screen."""
+    return text if len(text) <= most else text[:most] + "…"

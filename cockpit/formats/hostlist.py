@@ -185,4 +185,4 @@ def brief(names: Iterable[str], width: int = 36) -> str:
     """The folded names, or the first of them and how many more when that is longer than `width`."""
     listed = list(names)
     folded = fold(listed)
-    return folded if len(folded) <= width else f"{listed[0]} and {len(listed) - 1} more"
+    return folded if len(folded) <= width else f"{printable(listed[0])} and {len(listed) - 1} more"

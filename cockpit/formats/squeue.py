@@ -15,7 +15,7 @@ from cockpit.formats.records import format_args, split_fields, split_records
 from cockpit.formats.times import duration_s
 from cockpit.formats.words import NO_TEXT_QUEUE, digits, word
 from cockpit.models import Job
-from cockpit.text import printable
+from cockpit.text import cut, printable
 
 # Nothing that changes each second (TimeUsed, State) and no long paths; free text last. These names print the
 # same columns on Slurm 22.05 to 25.11; one that a version does not know stays empty.
@@ -32,6 +32,7 @@ _WHAT = "reading squeue's answer"
 _JOB_START = re.compile(rb"[0-9]+\x1f")
 _ANY_START = re.compile(rb"[0-9][^\x1f\n]*\x1f")
 _BATCH = 500  # few enough that what is only needed on the way stays in the processor's cache
+_MOST_TEXT = 1000  # of a name or a comment; the rest would only slow every screen down
 _NULLS = "\x1f(null)\x1f(null)\x1f"  # admin_comment and system_comment, between a job's comment and its name
 
 
@@ -114,6 +115,14 @@ def _word(text: str) -> str:
     return word(text, NO_TEXT_QUEUE)
 
 
+def _name(text: str) -> str:
+    return printable(cut(text, _MOST_TEXT))
+
+
+def _said(text: str) -> str:
+    return _word(cut(text, _MOST_TEXT))
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(intern(name) for name in _word(text).split(",") if name)
 
@@ -168,7 +177,8 @@ _ATTRIBUTES: dict[str, str] = {
 # How each column is read; what is not named here is a word.
 _READERS: dict[str, Column] = {
     "JobID": each(_id),
-    "Name": each(printable),
+    "Name": each(_name),
+    **dict.fromkeys(("Comment", "admin_comment", "system_comment", "Reason", "Dependency"), each(_said)),
     "StateCompact": each(compact_state),
     "ArrayTaskID": each(_tasks),
     "Partition": each(_names),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -53,7 +55,7 @@ def state_of(rig: Rig, node: str) -> str:
 class TestTheDiskIsFull:
     """The folder of the state is a file system of its own without a free byte."""
 
-    pytestmark = [*on_the_rig, *needs_tmux, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
+    pytestmark: ClassVar = [*on_the_rig, *needs_tmux, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
 
     @pytest.fixture
     def full(self, tmp_path: Path) -> Iterator[Path]:
@@ -66,9 +68,12 @@ class TestTheDiskIsFull:
             pytest.skip(f"no file system can be mounted here: {done.stderr.decode().strip()}")
         try:
             (state / "cockpit").mkdir(mode=0o700)
-            with (state / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
-                while True:
-                    filler.write(b"x" * 4096)
+            with (state / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+                while filler.write(b"x" * 4096):
+                    pass
+            with pytest.raises(OSError, match="No space"):
+                (state / "more").write_bytes(b"x" * 8192)
+            (state / "more").unlink()
             yield state
         finally:
             subprocess.run(["umount", "-l", str(state)], check=False)
@@ -88,7 +93,7 @@ class TestTheDiskIsFull:
             seat.start()
             seat.keys("x")
             seat.wait(lambda text: "space" in text, "the export that failed is told")
-            seat.keys("Escape", "q")
+            seat.keys("q")
             seat.tmux.wait(lambda text: "ended 0" in text)
         finally:
             seat.close()
@@ -197,7 +202,7 @@ async def test_a_job_name_of_a_megabyte(seen: Seen) -> None:
         queue = cluster.view.queue
         assert queue is not None
         assert len(queue.jobs) == before
-        assert any(len(job.name) > 1000 for job in queue.jobs)
+        assert any(job.name.startswith("␛[31mnnn") and job.name.endswith("n…") for job in queue.jobs)
         for keys in (("4",), ("enter",), ("escape", "slash", *"name:nnn", "enter")):
             await pilot.press(*keys)
             await pilot.pause()
@@ -218,8 +223,8 @@ def test_a_day_of_changes_takes_no_more_memory_than_an_hour(seen: Seen) -> None:
 
     def hour() -> None:
         nonlocal number, events
-        for step in range(90):
-            clock.time += HOUR_S / 90
+        for step in range(45):
+            clock.time += HOUR_S / 45
             number += 1
             xid = f"NVRM: Xid (PCI:0000:75:00): {chance.randrange(120)}, pid={number}"
             sample = {"k": "s", "rev": 1, "n": number, "t": clock.now(), "km": [[clock.now(), xid]]}
@@ -227,9 +232,9 @@ def test_a_day_of_changes_takes_no_more_memory_than_an_hour(seen: Seen) -> None:
             assert reading is not None
             events = events.after(reading)
             history.add("p5-1", reading)
-            if step % 15 == 0:  # every fault in other words, so that none is counted to the one before
+            if step % 22 == 0:  # every fault in other words, so that none is counted to the one before
                 fault = Fault(FaultKind.TIMEOUT, "squeue", f"no answer ({number})")
-                head.fault = FaultError(fault) if step == 15 else None
+                head.fault = FaultError(fault) if step else None
                 cluster.read_once()
 
     sizes = []
