@@ -239,7 +239,8 @@ def fed(reader: Any, pieces: Any) -> Any:
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_parser_of_anything(name: str) -> None:
-    shape, allowed = PARSERS[name](name.partition(".")[0]), (FormatError, *ERRORS.get(name, ()))
+    shape = PARSERS[name](name.partition(".")[0])
+    allowed: tuple[type[BaseException], ...] = (FormatError, *ERRORS.get(name, ()))
 
     @CHECKS
     @given(shape)
