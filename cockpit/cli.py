@@ -11,16 +11,15 @@ import io
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_completion, cli_cost, cli_doctor, cli_init, cli_output, cli_schedules
+from cockpit import cli_actions, cli_completion, cli_cost, cli_demo, cli_doctor, cli_init, cli_output, cli_schedules
 from cockpit.cli_checks import add_checks
 from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
-from cockpit.config import ClusterConfig, Config, ConfigError, Rules, config_path
+from cockpit.config import ClusterConfig, Config, ConfigError, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from cockpit.cluster import Cluster
     from themes import Look
 
-MAX_DEMO_NODES = 1024
-MAX_SECONDS = 86_400
 GPU_WAIT_S = 10.0  # a probe through a head on another continent is up within that
 OK, WRONG, USAGE, UNREACHED, REFUSED = range(5)
 
@@ -96,16 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
     keys.set_defaults(run=_keys)
     cli_actions.register(commands, _common, _load)
-    demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
-    demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
-    scenario = demo.add_argument(
-        "--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)"
-    )
-    cli_completion.complete_with(scenario, cli_completion.scenario_names)
-    demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
-    demo.add_argument("--seconds", type=_seconds, metavar="N", help="end after N seconds (headless: default 5)")
-    _look_options(demo, theme=argparse.SUPPRESS, ascii=argparse.SUPPRESS)
-    demo.set_defaults(run=_demo)
+    cli_demo.add(commands, _look_options, _look, lambda cluster: _print_read(cluster, "status", as_json=False))
     cli_completion.add(commands)
     add_checks(commands, _common_after, _load)
     add_nccl(commands, _common_after, _load)
@@ -166,22 +154,6 @@ def _look(arguments: argparse.Namespace, config: Config) -> Look:
     from themes import choose_look
 
     return choose_look(arguments.theme or config.theme, ascii=arguments.ascii or config.ascii)
-
-
-def _node_count(word: str) -> int:
-    if not word.isdigit() or not 1 <= int(word) <= MAX_DEMO_NODES:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_DEMO_NODES}, not {word!r}")
-    return int(word)
-
-
-def _seconds(word: str) -> float:
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to {MAX_SECONDS:,}, not {word!r}")
-    return seconds
 
 
 def _load(arguments: argparse.Namespace) -> tuple[Config, str]:
@@ -357,43 +329,3 @@ def _keys(arguments: argparse.Namespace) -> int:
     keymap = DEFAULT if without_file else read_keymap(load_config(path).keys)
     print(markdown(keymap) if arguments.markdown else "\n".join(sheet(keymap)), end="" if arguments.markdown else "\n")
     return OK
-
-
-def _demo(arguments: argparse.Namespace) -> int:
-    from cockpit.config_file import load_config
-    from cockpit.demo.cluster import DemoCluster
-    from cockpit.demo.scenarios import SCENARIOS
-
-    if arguments.scenario not in SCENARIOS:
-        raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
-    demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
-    try:
-        if demo.lacks:
-            print(f"cockpit: {demo.lacks}", file=sys.stderr)
-        config = load_config(demo.start())
-        name = next(iter(config.clusters))
-        if arguments.headless:
-            return _headless(
-                config.clusters[name], config.rules, 5.0 if arguments.seconds is None else arguments.seconds
-            )
-        gc.disable()
-        from cockpit.app import run_app
-
-        look = _look(arguments, config)
-        return run_app(config, name, read_only=arguments.read_only, look=look, seconds=arguments.seconds)
-    finally:
-        demo.stop()
-
-
-def _headless(config: ClusterConfig, rules: Rules, seconds: float) -> int:
-    """Poll for a while without a screen, then print the status; what a demo shows is no failure of the command."""
-    from cockpit.cluster import Cluster
-
-    cluster = Cluster(config, rules=rules)
-    cluster.start()
-    try:
-        time.sleep(seconds)
-        code = _print_read(cluster, "status", as_json=False)
-    finally:
-        cluster.stop()
-    return OK if code == WRONG else code
