@@ -9,18 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cockpit import joins, problems
 from cockpit.acknowledged import Acknowledged
 from cockpit.acknowledged_file import AcknowledgedFile
 from cockpit.arming import ReadOnly
-from cockpit.aws_problems import AwsLook, AwsProblems
 from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.cluster_questions import Questions
 from cockpit.config import CheckSettings, ClusterConfig, Rules
-from cockpit.event_problems import of_events
 from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
 from cockpit.fleet_state import Fleet
 from cockpit.gpu_models import DriverState
@@ -29,17 +27,20 @@ from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.instance_join import join
 from cockpit.kinds import Kind, find_kind, kind_named
-from cockpit.models import Fault, FaultError, FaultKind, Freshness, Problem
+from cockpit.models import Fault, FaultError, FaultKind, Freshness, Node, Problem
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
 from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.sources.storage import STORAGE
-from cockpit.storage_problems import of_storage
 from cockpit.store import SourceState, Store
 from cockpit.text import printable
 from cockpit.view import View as View
+
+if TYPE_CHECKING:
+    from cockpit.aws_models import AwsReading, Joined
+    from cockpit.aws_problems import AwsProblems
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ class Cluster(Questions):
         self._settled = problems.Settled()
         self._slurm_problems: tuple[Problem, ...] = ()
         self._aws_problems: tuple[Problem, ...] = ()
-        self._aws_rules = AwsProblems()
+        self._aws_rules: AwsProblems | None = None
         self._ages = problems.Ages()
         self.acknowledged = Acknowledged(
             AcknowledgedFile(config.name), clock, slow_rules_s=max(300.0, self.rules.gpu_idle_for_s)
@@ -188,7 +189,11 @@ class Cluster(Questions):
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
         steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
-        found += [*of_events(view.events, self.head_now()), *of_storage(view.storage)]
+        if view.events is not None or view.storage is not None:
+            from cockpit.event_problems import of_events
+            from cockpit.storage_problems import of_storage
+
+            found += [*of_events(view.events, self.head_now()), *of_storage(view.storage)]
         if view.fleet is not None:
             nodes = {node.name: node for node in view.nodes or ()}
             fleet = Fleet(
@@ -219,14 +224,18 @@ class Cluster(Questions):
         self.aws.note_mounts(_mount_sources(view))
         joined = join(view.nodes or (), reading)
         live = self.trusts(NODES) and self.trusts(AWS)
-        self._aws_problems = (
-            self._aws_rules.of(AwsLook(reading, joined, view.nodes if live else None, self.clock.now()))
-            if self.trusts(AWS)
-            else ()
-        )
+        self._aws_problems = self._wrong_with_aws(reading, joined, view.nodes if live else None)
         return replace(
             view, aws=reading, joined=joined if joined != view.joined else view.joined, prices=self.aws.prices
         )
+
+    def _wrong_with_aws(
+        self, reading: AwsReading, joined: Joined, nodes: tuple[Node, ...] | None
+    ) -> tuple[Problem, ...]:
+        from cockpit.aws_problems import AwsLook, AwsProblems
+
+        self._aws_rules = self._aws_rules or AwsProblems()
+        return self._aws_rules.of(AwsLook(reading, joined, nodes, self.clock.now())) if self.trusts(AWS) else ()
 
     @property
     def read_only(self) -> bool:

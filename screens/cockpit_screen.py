@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.actions import SkipAction
@@ -18,7 +18,6 @@ from cockpit.models import Job
 from screens import chrome, grid_messages, heatmap_messages
 from screens.changes import Changes
 from screens.check_keys import CheckKeys
-from screens.check_pane import CheckPane
 from screens.detail import DetailView
 from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
@@ -26,7 +25,6 @@ from screens.hangs import Hangs
 from screens.keys import bindings
 from screens.lines import Subject
 from screens.nccl_tests import NcclTests
-from screens.output_view import OutputView
 from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.panes import pane_specs
@@ -36,7 +34,12 @@ from screens.text_view import TextView
 from screens.trail import Place, Trail
 from screens.verbs import OUTPUT, Verbs, spec_of
 
-Pane = TablePane | GpusPane | OverviewPane | CheckPane
+if TYPE_CHECKING:
+    from screens.check_pane import CheckPane
+    from screens.output_view import OutputView
+
+    Pane = TablePane | GpusPane | OverviewPane | CheckPane
+
 
 CHROME_TICK_S = 1.0
 EXPLAINED = "explained"  # the view of an explanation; it shares the widget of the details
@@ -107,9 +110,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
     @property
     def front(self) -> Pane:
         """The pane in front, or the one that the way to what is in front began at."""
-        found = self.query_one(f"#{self.trail.pane.view}")
-        assert isinstance(found, TablePane | GpusPane | OverviewPane | CheckPane)
-        return found
+        return cast("Pane", self.query_one(f"#{self.trail.pane.view}"))
 
     @property
     def pane(self) -> TablePane:
@@ -135,7 +136,12 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
 
     def output_view(self) -> OutputView | None:
         """What a job writes, while that is in front."""
-        return self.query_one(OutputView) if self.trail.here.view == OUTPUT else None
+        return self._output() if self.trail.here.view == OUTPUT else None
+
+    def _output(self) -> OutputView:
+        from screens.output_view import OutputView
+
+        return self.query_one(f"#{OUTPUT}", OutputView)
 
     @property
     def is_shown(self) -> bool:
@@ -209,7 +215,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
         text = self.text_view()
         self.leave_diagnosis()
         if place.view == OUTPUT and place.subject is not None:
-            self.query_one(OutputView).open(self.cluster, self._followed[place.subject])
+            self._output().open(self.cluster, self._followed[place.subject])
         elif (diagnosis := self.hang_view()) is not None and place.subject is not None:
             diagnosis.open(place.subject.key, self.trail.words())
         elif place.subject is not None:
@@ -230,7 +236,9 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
     async def go_to_output(self, subject: Subject, job: Job) -> None:
         """Follow what a job writes."""
         switcher = self.query_one("#panes", ContentSwitcher)
-        if not switcher.query(OutputView):
+        if not switcher.query(f"#{OUTPUT}"):
+            from screens.output_view import OutputView
+
             await switcher.add_content(OutputView(id=OUTPUT))
         self._followed[subject] = job  # on the way back it may have left the queue
         await self.go(subject, OUTPUT)
