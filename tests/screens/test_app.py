@@ -192,7 +192,7 @@ async def test_hostile_names_stay_text_everywhere(tmp_path: Path, monkeypatch: p
         assert "\x9b" not in text
         assert pilot.app.is_running
     exported = list((tmp_path / "cockpit" / "exports").iterdir())
-    assert len(exported) == 3
+    assert len(exported) == 4
     for path in exported:
         assert "\x1b" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o600
