@@ -15,7 +15,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import cli_actions, cli_completion, cli_cost, cli_demo, cli_doctor, cli_init, cli_output, cli_schedules
+from cockpit import (
+    cli_actions,
+    cli_completion,
+    cli_cost,
+    cli_demo,
+    cli_doctor,
+    cli_init,
+    cli_keys,
+    cli_output,
+    cli_schedules,
+)
 from cockpit.cli_checks import add_checks
 from cockpit.cli_diagnose import add_diagnose
 from cockpit.cli_nccl import add_nccl
@@ -40,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli_completion.complete(parser)
     arguments = parser.parse_args(argv)
     try:
-        code: int = arguments.run(arguments)
+        code = _run(arguments)
     except ConfigError as error:
         print(f"cockpit: {printable(str(error))}", file=sys.stderr)
         return USAGE
@@ -53,6 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Do what the line says; what is printed is in ASCII where that is wanted, JSON as it is."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    on_screen = arguments.run is _open or (arguments.run is _demo and not arguments.headless)
+    if on_screen or getattr(arguments, "json", False) or not (arguments.ascii or "utf" not in encoding):
+        return int(arguments.run(arguments))
+    from themes.ascii_out import printed_in_ascii
+
+    with printed_in_ascii(sys.stdout):
+        return int(arguments.run(arguments))
 
 
 class _Version(argparse.Action):
@@ -88,10 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_init.add(commands, _common_after)
     _ack_parser(commands)
     cli_output.add(commands, _common_after, _load)
-    keys = commands.add_parser("keys", help="every key and its id", description="Print every key and its id.")
-    _common(keys, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
-    keys.add_argument("--markdown", action="store_true", help="as docs/KEYS.md")
-    keys.set_defaults(run=_keys)
+    cli_keys.add(commands, _common_after)
     cli_actions.register(commands, _common, _load)
     cli_demo.add(commands, _look_options, _look, lambda cluster: _print_read(cluster, "status", as_json=False))
     cli_completion.add(commands)
@@ -104,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
 def _common_after(parser: argparse.ArgumentParser) -> None:
     """The same options behind the command, where they do not undo those in front of it."""
     _common(parser, dict.fromkeys(("config", "cluster", "read_only"), argparse.SUPPRESS))
+    parser.add_argument("--ascii", action="store_true", default=argparse.SUPPRESS, help="ASCII characters only")
 
 
 def _ack_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -316,16 +336,3 @@ def exit_code(cluster: Cluster, command: str) -> int:
         return UNREACHED
     is_open = any(problem.acknowledged is None for problem in cluster.problems())
     return WRONG if command == "status" and is_open else OK
-
-
-def _keys(arguments: argparse.Namespace) -> int:
-    """Print the key table with the config's changes; a machine without a config has the keys as they come."""
-    from cockpit.config_file import load_config
-    from screens.key_sheet import markdown, sheet
-    from screens.keymap import DEFAULT, read_keymap
-
-    path = arguments.config or config_path()
-    without_file = arguments.config is None and not path.exists()
-    keymap = DEFAULT if without_file else read_keymap(load_config(path).keys)
-    print(markdown(keymap) if arguments.markdown else "\n".join(sheet(keymap)), end="" if arguments.markdown else "\n")
-    return OK

@@ -87,3 +87,20 @@ def test_the_man_page_names_every_command_and_option() -> None:
                 f"{name} {action.option_strings}"
             )
     assert "/root/" not in page
+
+
+def test_what_is_printed_is_ascii_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("clusters:\n  prod: {head: a}\n")
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
+
+    def cockpit(*words: str, **more: str) -> bytes:
+        argv = [sys.executable, "-m", "cockpit", "--config", str(path), *words]
+        return subprocess.run(argv, capture_output=True, env=env | more, cwd=ROOT, timeout=60, check=True).stdout
+
+    usual, plain = cockpit("keys", "--markdown"), cockpit("keys", "--markdown", "--ascii")
+    assert not usual.isascii()
+    assert plain.isascii()
+    assert cockpit("--ascii", "keys", "--markdown") == plain
+    assert cockpit("keys", "--markdown", PYTHONIOENCODING="ascii") == plain
+    assert len(plain.decode().splitlines()) == len(usual.decode().splitlines())
