@@ -6,7 +6,7 @@ JOBS   ?= 2
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests
 
-.PHONY: demo test check format bench reliability rig rig-down packages goldens keys screenshots clean help
+.PHONY: demo test check format bench reliability security lock rig rig-down packages goldens keys screenshots clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -47,6 +47,14 @@ keys: $(VENV)/.dev   ## write docs/KEYS.md anew from the key table
 
 screenshots: $(VENV)/.dev   ## make the pictures in docs/screenshots anew, from the demo
 	$(BIN)/python -m tests.screenshots docs/screenshots
+
+security: $(VENV)/.dev   ## write the policies in docs/SECURITY.md anew from the code
+	$(BIN)/python -m tests.security_doc
+
+lock: $(VENV)/.dev   ## write requirements.lock anew: every package with the hashes of its files
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	    --no-header --no-annotate --no-config -o requirements.lock pyproject.toml
 
 packages:        # what the rig needs, where we may install it
 	@PACKAGES="$(RIG_PACKAGES)" sh tests/rig/packages.sh
