@@ -6,7 +6,8 @@ JOBS   ?= 2
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests setup.py
 
-.PHONY: demo test check format bench reliability rig rig-down packages goldens keys docs screenshots dist pyz clean help
+.PHONY: demo test check format bench reliability security lock rig rig-down packages goldens keys docs screenshots dist pyz \
+	clean help
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -48,7 +49,7 @@ keys: $(VENV)/.dev   ## write docs/KEYS.md anew from the key table
 screenshots: $(VENV)/.dev   ## make the pictures in docs/screenshots anew, from the demo
 	$(BIN)/python -m tests.screenshots docs/screenshots
 
-docs: $(VENV)/.dev   ## write everything in docs/ anew that is made from the code
+docs: $(VENV)/.dev security   ## write everything in docs/ anew that is made from the code
 	$(BIN)/python -m tests.docs
 
 dist: $(VENV)/.dev   ## wheel and source distribution in dist/
@@ -57,6 +58,14 @@ dist: $(VENV)/.dev   ## wheel and source distribution in dist/
 
 pyz: dist   ## dist/cockpit.pyz: one file for heads without pip, for this machine's kind and Python
 	$(BIN)/python -m tests.pyz dist/*.whl dist/cockpit.pyz
+
+security: $(VENV)/.dev   ## write the policies in docs/SECURITY.md anew from the code
+	$(BIN)/python -m tests.security_doc
+
+lock: $(VENV)/.dev   ## write requirements.lock anew: every package with the hashes of its files
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	    --no-header --no-annotate --no-config -o requirements.lock pyproject.toml
 
 packages:        # what the rig needs, where we may install it
 	@PACKAGES="$(RIG_PACKAGES)" sh tests/rig/packages.sh

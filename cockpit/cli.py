@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     """Do what the line says; what is printed is in ASCII where that is wanted, JSON as it is."""
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-    on_screen = arguments.run is _open or (arguments.run is _demo and not arguments.headless)
+    on_screen = arguments.run is _open or (arguments.command == "demo" and not arguments.headless)
     if on_screen or getattr(arguments, "json", False) or not (arguments.ascii or "utf" not in encoding):
         return int(arguments.run(arguments))
     from themes.ascii_out import printed_in_ascii

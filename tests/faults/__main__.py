@@ -49,9 +49,9 @@ def line_of(case: Case, outcomes: Outcomes) -> str:
     held = f"**{failed} of {len(ids)} failed**" if failed else f"held ({len(ids) - skipped})" if ids else "not run"
     if skipped:
         held += f", {skipped} left out here"
-    seen = "; ".join(
-        f"{_of(nodeid)}{words}" for nodeid in ids for words in dict.fromkeys(outcomes.seen.get(nodeid, ()))
-    )
+    notes = [(_of(nodeid), words) for nodeid in ids for words in dict.fromkeys(outcomes.seen.get(nodeid, ()))]
+    same = len({words for _, words in notes}) == 1
+    seen = notes[0][1] if same else "; ".join(variant + words for variant, words in notes)
     return f"| {case.fault} | {case.how} | {case.holds} | {held} | {seen} |"
 
 

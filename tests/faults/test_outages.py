@@ -105,7 +105,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("kind", "index"), zip(HOSTILE, (2, 3, 0, 1), strict=True))
+@pytest.mark.parametrize(("kind", "index"), [*zip(HOSTILE, (2, 3, 0, 1), strict=True)])
 def test_a_node_answers_with(rig: Rig, seat: Seat, seen: Seen, kind: str, index: int) -> None:
     node, other = rig.static_nodes[index], rig.static_nodes[index - 1]
     seat.wait(lambda text: node not in named(text), "the problem of the fault before to be over")

@@ -1,8 +1,13 @@
-"""Python stacks by py-spy, which is asked not to stop the process (`--nonblocking`)."""
+"""Python stacks by py-spy, which is asked not to stop the process (`--nonblocking`).
+
+A job's own environment is written by its user, and this login may well be root or have sudo: a program that somebody
+else could have put there is never run.
+"""
 
 import glob
 import json
 import os
+import stat
 
 from cockpit.probe.agent.child import Nursery, program
 from cockpit.probe.agent.question import Question
@@ -16,7 +21,7 @@ _MAX_THREADS, _MAX_FRAMES = 12, 40
 
 
 def find(proc: str, pids: "list[int]") -> str:
-    """py-spy beside the interpreter of one of the processes, in PATH or in the usual places; "" when there is none."""
+    """py-spy beside the interpreter of one of the processes, in PATH or in the usual places; "" when none is `ours`."""
     beside = []
     for pid in pids[:8]:
         for path in (f"{proc}/{pid}/exe",):
@@ -28,9 +33,29 @@ def find(proc: str, pids: "list[int]") -> str:
     paths = [f"{folder}/py-spy" for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")]
     for pattern in (*beside, *paths, *_PLACES):
         for path in sorted(glob.glob(pattern))[:4]:
-            if os.access(path, os.X_OK):
-                return path
+            if os.access(path, os.X_OK) and ours(path):
+                return os.path.realpath(path)
     return ""
+
+
+def ours(path: str) -> bool:
+    """Whether nobody but root and this login can have put the file there, nor put another one in its place."""
+    path = os.path.realpath(path)
+    if not os.path.basename(path).startswith("py-spy"):
+        return False
+    while True:
+        try:
+            about = os.lstat(path)
+        except OSError:
+            return False
+        # A group named like its owner has only him in it; in a sticky folder only the owner replaces a file.
+        private = about.st_gid in (0, about.st_uid) or not about.st_mode & stat.S_IWGRP
+        shared = about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX
+        if about.st_uid not in (0, os.geteuid()) or shared or not private:
+            return False
+        if path == "/":
+            return True
+        path = os.path.dirname(path)
 
 
 def _virtual(proc: str, pid: int) -> "list[str]":

@@ -176,7 +176,9 @@ class Sweep:
             return ""
         path = self._options["pyspy"] or pyspy.find(self._proc, pids)
         if not path:
-            self._missing.append(["stacks", "no py-spy on this node"])
+            self._missing.append(
+                ["stacks", "no py-spy on this node that belongs to root or to this login (a job's own is not run)"]
+            )
         return path
 
     def _file_pieces(self, close: "list[_Piece]") -> "list[_Piece]":
