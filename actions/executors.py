@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from actions.aws_steps import AWS, on_aws
+from actions.capture import CAPTURE, on_capture
 from actions.outcome import StepResult
 from actions.rights import site_now
 from actions.spec import Step
@@ -85,4 +86,4 @@ def on_pair(cluster: Cluster, step: Step) -> StepResult:
     return StepResult(step, 1, found.took_s, said, fault, frozenset(step.subjects), found)
 
 
-EXECUTORS: Mapping[str, Executor] = {"head": on_head, AWS: on_aws, "pair": on_pair}
+EXECUTORS: Mapping[str, Executor] = {"head": on_head, AWS: on_aws, "pair": on_pair, CAPTURE: on_capture}

@@ -74,6 +74,8 @@ class Options:
     at: str = ""  # schedule: when to stop, such as `Fri 19:00`
     start_at: str = ""  # schedule: when to start again
     every: str = ""  # schedule: day, weekday or week; "" once
+    nodes: str = ""  # drain-requeue: which of the job's nodes to drain, a hostlist
+    capture: bool = False  # keep the evidence of the jobs that it hits in a file first
     groups: str = ""  # start: HyperPod's groups and their sizes, NAME=COUNT,NAME=COUNT
 
 
@@ -199,6 +201,7 @@ class Plan:
     wishes: tuple[Wish, ...] = ()
     undo: tuple[Undo, ...] = ()
     needs: tuple[SourceKey[Any], ...] = ()  # sources that must be live
+    in_order: bool = False  # each step rests on the one before: the first error ends it
     strict: bool = False  # may only run while planning again gives the very same steps
     again: Callable[[], Plan] | None = field(default=None, compare=False, repr=False)  # plan anew, as things are then
 
@@ -313,6 +316,10 @@ class Action:
             raise ActionError(Refusal.USAGE, f"{self.title}: name at least one {self.scope.value}")
         chosen = options or Options()
         plan = self.build(cluster, targets, chosen)
+        if chosen.capture:
+            from actions.capture import with_capture
+
+            plan = with_capture(plan)
         if chosen.reason:
             plan = plan.with_reason(chosen.reason)
         return replace(plan, again=lambda: self.plan(cluster, targets, chosen))

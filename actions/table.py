@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _NOW = Option("now", "flag", "now: kill its jobs instead of waiting for them")
 _KEEP = Option("keep", "flag", "keep them up when idle, until they are let go")
+_CAPTURE = Option("capture", "flag", "capture first: keep the evidence of its running jobs in a file")
 _COUNT = Option("count", "number", "how many nodes shall be up")
 
 
@@ -74,6 +75,7 @@ ACTIONS: tuple[Action, ...] = (
         _plan("nodes.drain"),
         NODE_NEEDS,
         needs_reason=True,
+        options=(_CAPTURE,),
     ),
     Action(
         "resume",
@@ -107,7 +109,7 @@ ACTIONS: tuple[Action, ...] = (
         _plan("nodes.replace"),
         NODE_NEEDS,
         needs_reason=True,
-        options=(_NOW,),
+        options=(_NOW, _CAPTURE),
     ),
     Action(
         "quarantine",
@@ -140,6 +142,7 @@ ACTIONS: tuple[Action, ...] = (
         _plan("nodes.down"),
         NODE_NEEDS,
         needs_reason=True,
+        options=(_CAPTURE,),
     ),
     Action(
         "cancel-reboot",
@@ -210,6 +213,7 @@ ACTIONS: tuple[Action, ...] = (
             Option("signal", "word", "which signal, such as USR1"),
             Option("batch", "flag", "the signal goes to the batch script only"),
             Option("full", "flag", "the signal goes to the batch script and all steps"),
+            _CAPTURE,
         ),
     ),
     Action(
@@ -221,6 +225,7 @@ ACTIONS: tuple[Action, ...] = (
         COUNTED,
         _plan("jobs.requeue"),
         JOB_NEEDS,
+        options=(_CAPTURE,),
     ),
     Action(
         "requeue-hold",
@@ -231,6 +236,19 @@ ACTIONS: tuple[Action, ...] = (
         COUNTED,
         _plan("jobs.requeue_hold"),
         JOB_NEEDS,
+        options=(_CAPTURE,),
+    ),
+    Action(
+        "drain-requeue",
+        "",
+        "drain and requeue",
+        "Drain the bad nodes of a running job, then put the job back into the queue.",
+        Scope.JOB,
+        COUNTED,
+        _plan("rescue.drain_requeue"),
+        NODE_NEEDS,
+        needs_reason=True,
+        options=(Option("nodes", "word", "which of its nodes to drain, such as gpu-[3,7]"), _CAPTURE),
     ),
     Action(
         "hold",

@@ -53,7 +53,8 @@ def _parts(entry: Entry, cluster: Cluster) -> tuple[list[Plan], list[str]]:
         if undo.get("action") == "quarantine":
             options = replace(options, reason=str(entry.begin.get("reason") or f"undo of {entry.id}"))
         try:
-            plans.append(action(str(undo.get("action"))).plan(cluster, Targets(scope, names), options))
+            back = action(str(undo.get("action")))
+            plans.append(back.plan(cluster, Targets(back.scope, names), options))
         except ActionError as error:
             if error.kind is not Refusal.REFUSED:
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from actions.capture import CAPTURE
 from actions.outcome import OnProgress, Progress, Result, StepResult
 from actions.spec import Finding, Look, Plan, Scope, Wish
 from cockpit.models import Fault, FaultError
@@ -104,7 +105,8 @@ class Watch:
 
 def judged(plan: Plan, results: Sequence[StepResult], findings: Findings, *, stop: str, cut_short: bool) -> Result:
     """What came of it, by what was seen; the commands' own words only explain."""
-    notes = [_told(result, result.fault) for result in results if result.fault]
+    notes = [result.said for result in results if result.step.via == CAPTURE and not result.fault]
+    notes += [_told(result, result.fault) for result in results if result.fault]
     not_run = len(plan.steps) - len(results)
     if stop:
         notes.append(f"{stop}; {plural(not_run, 'step')} not run" if not_run else stop)

@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     _look_options(parser, theme=None, ascii=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version with its commit, and leave")
     parser.set_defaults(run=_open)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, text in (
         ("status", "counts, GPUs and problems"),
         ("nodes", "every node with its state"),

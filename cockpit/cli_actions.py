@@ -49,8 +49,11 @@ _JOB_COMMANDS = (
     ("release", "let held jobs start"),
     ("requeue", "stop running jobs and put them back into the queue"),
     ("requeue-hold", "the same, and hold them there"),
+    ("drain-requeue", "drain bad nodes of running jobs, then requeue the jobs: one plan"),
     ("top", "put waiting jobs before the others of their owner"),
 )
+_CAPTURES = ("drain", "down", "replace", "cancel", "requeue", "requeue-hold", "drain-requeue")
+_CAPTURE_HELP = "first keep the evidence of the running jobs that it hits in a file; when that fails do nothing"
 
 
 def register(commands: Commands, common: Common, load: Load) -> None:
@@ -69,6 +72,8 @@ def register(commands: Commands, common: Common, load: Load) -> None:
         command.set_defaults(pick=_nodes)
         if with_reason:
             command.add_argument("--reason", default="", metavar="TEXT", help="why; needed, and kept by Slurm")
+        if name in _CAPTURES:
+            command.add_argument("--capture", action="store_true", help=_CAPTURE_HELP)
         if name == "replace":
             command.add_argument("--now", action="store_true", help="do not wait for its jobs: kill them")
     _queue_commands(add)
@@ -124,6 +129,11 @@ def _cluster_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 def _job_command(command: argparse.ArgumentParser, name: str) -> None:
     changing(command).add_argument("jobs", nargs="+", metavar="JOBS", help="job ids: 123, 123_7, 123_[1-9]")
     command.set_defaults(pick=_jobs)
+    if name in _CAPTURES:
+        command.add_argument("--capture", action="store_true", help=_CAPTURE_HELP)
+    if name == "drain-requeue":
+        command.add_argument("--nodes", required=True, metavar="NODES", help="which of their nodes to drain")
+        command.add_argument("--reason", default="", metavar="TEXT", help="why; needed, and kept by Slurm")
     if name == "cancel":
         command.add_argument("--signal", default="", metavar="NAME", help="send this signal instead, such as USR1")
         command.add_argument("--batch", action="store_true", help="the signal goes to the batch script only")

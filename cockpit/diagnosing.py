@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,6 +161,14 @@ class Diagnosing:
         with self._lock:
             self._look = replace(self._look, keeping=False, kept=words, kept_well=well)
         self._changed()
+
+
+def capture(cluster: Cluster, job: str, *, between_s: float) -> Path:
+    """Look at a job twice and write both looks; blocks for some 20 s. Raises FaultError, ConfigError and OSError."""
+    looks = [Gatherer(cluster, job).run()]
+    time.sleep(between_s)
+    looks.append(Gatherer(cluster, job).run())
+    return evidence_file(cluster.config.name, looks)
 
 
 def evidence_file(cluster: str, looks: list[Gathered]) -> Path:

@@ -36,7 +36,7 @@ _QUEUE_STATES = {
 
 
 # What an action cannot be planned without.
-_FIRST = {"scale": "count", "nice": "count", "schedule": "at"}
+_FIRST = {"drain-requeue": "nodes", "scale": "count", "nice": "count", "schedule": "at"}
 
 
 def _offers(action: Action) -> Iterator[Offer]:
@@ -45,9 +45,10 @@ def _offers(action: Action) -> Iterator[Offer]:
             yield Offer(f"queue-{state.lower()}", action, f"set queue {state.lower()}", words, Options(state=state))
         return
     if action.id == "cancel":
-        yield Offer(action.id, action, action.title, "End jobs.")
+        signals = tuple(option for option in action.options if option.name != "capture")
+        yield Offer(action.id, action, action.title, "End jobs.", fields=action.options[len(signals) :])
         words = "Send jobs a signal, such as USR1 for a checkpoint."
-        yield Offer("signal", action, "signal", words, fields=action.options, first="signal")
+        yield Offer("signal", action, "signal", words, fields=signals, first="signal")
         return
     first = _FIRST.get(action.id, "")
     yield Offer(action.id, action, action.title, action.help, fields=action.options, first=first)

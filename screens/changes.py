@@ -69,6 +69,7 @@ class Changes(Screen[None]):
         async def nccl_form(self, *, sweep: bool = False) -> None: ...
         def suggested(self) -> list[list[Subject]]: ...
         def suggested_reason(self) -> str: ...
+        async def suggested_change(self, offer_id: str) -> bool: ...
 
     # What is offered, and why not.
 
@@ -153,17 +154,22 @@ class Changes(Screen[None]):
 
     async def action_change(self, offer_id: str) -> None:
         """A key of the table of actions."""
-        await self.change(offer_id, self.pointed(), self.suggested_reason())
+        if not await self.suggested_change(offer_id):
+            await self.change(offer_id, self.pointed(), self.suggested_reason())
 
-    async def change(self, offer_id: str, pointed: Pointed, reason: str = "") -> None:
+    async def change(
+        self, offer_id: str, pointed: Pointed, reason: str = "", *, options: Options | None = None
+    ) -> None:
         """Plan a change of these subjects, which are frozen from here on; or say why that is not possible.
 
-        `reason` is what stands in its line already.
+        `reason` is what stands in its line already; with `options` what the dialog would ask first is known.
         """
         reason = reason or self.proposed_reason(offer_id, pointed)
         offers = same_key(offer_id) if offer_of(offer_id).action.key else (offer_of(offer_id),)
         if offer_id != offers[0].id:  # by its own name, not by the key that it shares
             offers = (offer_of(offer_id),)
+        if options is not None:
+            offers = tuple(replace(offer, options=options, first="") for offer in offers)
         told = [(offer, *self._why_not(offer, pointed)) for offer in offers]
         possible = [(offer, found) for offer, why, found in told if not why]
         if not possible:
@@ -232,7 +238,7 @@ class Changes(Screen[None]):
             f"{offer.title} {_short(targets)}",
             make,
             offer.options,
-            fields_of(self.cluster, offer),
+            fields_of(self.cluster, offer, targets),
             offer.first,
             hints(self.cluster, offer, targets),
             note,

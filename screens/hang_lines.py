@@ -140,13 +140,24 @@ def moves_of(diagnosis: Diagnosis) -> tuple[Move, ...]:
     return next((each.moves for each in told if each.moves), ())
 
 
+def rescue_of(diagnosis: Diagnosis) -> tuple[tuple[str, ...], str] | None:
+    """The nodes to drain and the job to requeue, where both are to be done; None elsewhere."""
+    by_action = {move.action: move.targets for move in moves_of(diagnosis)}
+    if "drain" not in by_action or "requeue" not in by_action or not diagnosis.evidence.job.running:
+        return None
+    return by_action["drain"], by_action["requeue"][0]
+
+
 def _moves(diagnosis: Diagnosis, shown: Shown) -> list[Line]:
     lines: list[Line] = []
     first = diagnosis.hypotheses[0] if diagnosis.hypotheses else None
     if first is not None and first.next_step:
         lines.append([("  ", ""), first.next_step])
     moves = moves_of(diagnosis)
-    lines += [_move(move, shown) for move in moves]
+    both = rescue_of(diagnosis)
+    if both is not None:
+        lines.append(_rescue(*both, shown))
+    lines += [_move(move, shown) for move in moves if both is None or move.action != "drain"]
     if moves:
         words = "capture first: all evidence into one file, before the job is ended"
         lines.append([_key("x"), (words, "")])
@@ -156,6 +167,13 @@ def _moves(diagnosis: Diagnosis, shown: Shown) -> list[Line]:
 
 def _key(key: str) -> Piece:
     return (f"  {key:<{_KEY}}", "accent")
+
+
+def _rescue(nodes: tuple[str, ...], job: str, shown: Shown) -> Line:
+    key = shown.keys.get("drain", "D")
+    told = f": one plan; {key} on a node's name drains it only"
+    link = Link(job, "", Subject("job", job))
+    return [_key(key), f"drain {brief(nodes, 40)} and requeue ", link, (told, "dim")]
 
 
 def _move(move: Move, shown: Shown) -> Line:

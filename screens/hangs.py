@@ -16,6 +16,8 @@ from screens.lines import Subject
 from screens.subjects import jobs_behind
 
 if TYPE_CHECKING:
+    from actions.spec import Options
+    from screens.change_targets import Pointed
     from screens.hang_view import HangView
     from screens.trail import Trail
 
@@ -36,6 +38,9 @@ class Hangs(Screen[None]):
 
         def subject(self) -> Subject | None: ...
         async def go(self, subject: Subject, view: str = "detail") -> None: ...
+        async def change(
+            self, offer_id: str, pointed: Pointed, reason: str = "", *, options: Options | None = None
+        ) -> None: ...
 
     def hang_view(self) -> HangView | None:
         """The diagnosis of a job, while that is in front."""
@@ -111,6 +116,30 @@ class Hangs(Screen[None]):
         moved = [name for move in moves_of(look.diagnosis) if move.action == "drain" for name in move.targets]
         nodes = moved or list(look.diagnosis.verdict.nodes)
         return [[Subject("node", name) for name in nodes]] if nodes else []
+
+    async def suggested_change(self, offer_id: str) -> bool:
+        """Where the diagnosis in front says to drain and to requeue, the key for draining makes one plan of both.
+
+        On the name of a node it means that node, as everywhere. False when there is nothing of its own to do.
+        """
+        view = self.hang_view()
+        look = view.seen if view is not None else None
+        if offer_id != "drain" or view is None or look is None or look.diagnosis is None:
+            return False
+        from screens.hang_lines import rescue_of
+
+        found, cursor = rescue_of(look.diagnosis), view.subject
+        if found is None or (cursor is not None and cursor.kind in ("node", "gpu")):
+            return False
+        nodes, job = found
+        if any(each.requeueable is False for each in jobs_behind(self.cluster.view, Subject("job", job))[0]):
+            return False
+        from actions.spec import Options
+        from cockpit.formats.hostlist import fold
+
+        pointed = [[Subject("job", job)]]
+        await self.change("drain-requeue", pointed, self.suggested_reason(), options=Options(nodes=fold(nodes)))
+        return True
 
     def suggested_reason(self) -> str:
         """The words for a drain from the diagnosis in front, "" where there is none."""

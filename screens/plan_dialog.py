@@ -214,7 +214,7 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
         if len(self._entries()) > 1:
             pieces += [("  tab ", "accent"), "next line"]
         if any(field.option.kind == "flag" for field in self._fields):
-            pieces += [("  space ", "accent"), "turns an option"]
+            pieces += [("  space ", "accent"), "turns it on"]
         if self._plan is None and self._again and not self._planning:
             pieces += [("  r ", "accent"), "try again"]
         return pieces

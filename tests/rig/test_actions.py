@@ -137,6 +137,32 @@ def test_jobs_are_held_released_requeued_and_cancelled(rig: Rig) -> None:
     assert {job_state(rig, each).split("|")[0] for each in (job, other, wait)} <= {"CANCELLED", "COMPLETING"}
 
 
+def test_a_bad_node_is_drained_and_its_job_requeued_elsewhere_with_the_evidence_kept(rig: Rig, tmp_path: Path) -> None:
+    job = rig.submit("sleep 300", gpus=1, requeue=True)
+    until(lambda: job_state(rig, job).startswith("RUNNING"))
+    shown = slurm(rig, "scontrol", "show", "job", str(job))
+    bad = next(word.partition("=")[2] for word in shown.split() if word.startswith("NodeList="))
+    try:
+        told = cockpit(
+            rig, "drain-requeue", str(job), "--nodes", bad, "--reason", "job hung: rank 0 is gone", "--capture"
+        )
+        assert told["result"]["outcome"] == "ok", told["result"]
+        assert told["plan"]["count"] == 2
+        assert "drain" in state(rig, bad)
+        assert reason(rig, bad) == "maria: job hung: rank 0 is gone"
+        shown = slurm(rig, "scontrol", "show", "job", str(job))
+        assert "Restarts=1 " in shown
+        assert "Held" not in shown
+        assert f"NodeList={bad}\n" not in shown
+        kept = [note for note in told["result"]["notes"] if note.startswith("evidence kept: ")]
+        assert Path(kept[0].partition(": ")[2]).stat().st_size > 500
+        assert cockpit(rig, "undo", told["result"]["audit_id"])["result"]["outcome"] == "ok"
+        assert "drain" not in state(rig, bad)
+    finally:
+        rig.slurm("scontrol", "update", f"nodename={bad}", "state=resume")
+        rig.slurm("scancel", str(job))
+
+
 def test_parts_of_an_array_and_a_signal(rig: Rig) -> None:
     array = rig.submit("trap 'touch $HOME/usr1-$SLURM_JOB_ID' USR1; while :; do sleep 0.2; done", array="1-8%1", gpus=1)
     until(lambda: "RUNNING" in job_state(rig, array))

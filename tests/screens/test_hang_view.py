@@ -162,6 +162,29 @@ async def test_d_drains_the_node_that_is_named_with_the_reason_filled_in(
         assert "HUNG, likely" in app.text()
 
 
+async def test_d_on_bad_hardware_is_one_plan_and_on_a_nodes_name_a_drain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_pauses(monkeypatch, tmp_path / "state")
+    async with hanging(tmp_path) as app:
+        app.ranks = {5: R(state="D", channel="nvidia_dev_ioctl", stack=None)}
+        app.all_may()
+        await app.press("H")
+        await app.until(lambda: app.whole and "and requeue" in app.text())
+        bad, job = app.hosts[1], app.job.job_id
+        assert f"D       drain {bad} and requeue {job}: one plan" in app.text()
+        await app.press("D")
+        await app.until(lambda: isinstance(app.app.screen, PlanDialog) and "requeue" in app.text())
+        await app.until(lambda: "type 2, how many it changes" in " ".join(app.text().split()))
+        assert f"drain {bad} and requeue {job}" in app.text()
+        assert "capture first" in app.text()
+        await app.press("escape")
+        while app.view.subject != Subject("node", bad):
+            await app.press("tab")
+        await app.press("D")
+        await app.until(lambda: isinstance(app.app.screen, PlanDialog) and "type 1, how many" in app.text())
+
+
 @pytest.mark.parametrize(("key", "verb"), [("Q", "requeue"), ("K", "cancel")])
 async def test_q_and_k_mean_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, verb: str) -> None:
     without_pauses(monkeypatch, tmp_path / "state")

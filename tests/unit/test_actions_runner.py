@@ -14,6 +14,7 @@ from actions.spec import Context, Look, Scope
 from actions.table import ACTIONS, action
 from actions.undo import undo_of
 from cockpit.hosts.base import Completed
+from cockpit.joins import nodes_of
 from cockpit.models import Fault, FaultError, FaultKind
 from tests.unit.action_kit import Kit, is_write, running, waiting
 
@@ -67,6 +68,10 @@ def every_plan(kit: Kit) -> list[Any]:
         "cancel": (kit.job(running).label, {}),
         "requeue": (kit.job(running).label, {}),
         "requeue-hold": (kit.job(running).label, {}),
+        "drain-requeue": (
+            kit.job(running).label,
+            {"nodes": nodes_of(kit.job(running).hostlist)[0], "reason": "x"},
+        ),
         "hold": (kit.job(waiting).label, {}),
         "release": (held.label, {}),
         "top": (kit.job(waiting).label, {}),

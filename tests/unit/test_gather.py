@@ -54,10 +54,10 @@ class Machine:
 class Site:
     """As much of a Cluster as a Gatherer uses."""
 
-    def __init__(self, starts: dict[str, Callable[[], Stream]]) -> None:
-        self._starts = starts
+    def __init__(self, starts: dict[str, Callable[[], Stream]], text: bytes = b"") -> None:
+        self._starts, self._text = starts, text or job_text()
         self.clock, self.config = SYSTEM_CLOCK, SimpleNamespace(name="prod", head="local")
-        nodes = [SimpleNamespace(name=name, word="allocated", reason="", address="") for name in NODES]
+        nodes = [SimpleNamespace(name=name, word="allocated", reason="", address="") for name in starts or NODES]
         self.view = SimpleNamespace(nodes=nodes, gpu_rows=())
         self.slurm = SimpleNamespace(
             read=self._read, facts=lambda: SimpleNamespace(slurm_dir=""), known_facts=lambda: None
@@ -66,7 +66,7 @@ class Site:
         self.let_gone: list[str] = []
 
     def _read(self, _program: str, args: list[str], _what: str) -> bytes:
-        return STEPS % 8 if "step" in args else job_text()
+        return STEPS % 8 if "step" in args else self._text
 
     def head_now(self) -> float:
         return self.clock.now()
@@ -146,3 +146,52 @@ def test_it_can_be_stopped(go: threading.Event) -> None:
     gathered = one.run()
     assert time.monotonic() - began < 5
     assert not gathered.whole
+
+
+def test_64_nodes_are_asked_at_the_same_time_and_all_of_them_answer() -> None:
+    """None of them answers before all have been asked: one after another, or few at once, there would be no answer."""
+    count, world = 64, 64 * 8
+    names = [f"p5-{number}" for number in range(count)]
+    everybody = threading.Event()
+    asked: set[str] = set()
+    lock = threading.Lock()
+
+    def start(place: int) -> Stream:
+        with lock:
+            asked.add(names[place])
+            if len(asked) == count:
+                everybody.set()
+        ranks: dict[int, R | None] = {rank: R() for rank in range(place * 8, place * 8 + 8)}
+        if 300 in ranks:
+            ranks[300] = GONE
+        return Stream(sweep_lines(0, ranks, world), everybody)
+
+    text = job_text().replace(b"NodeList=p5-[1-2]", b"NodeList=p5-[0-63]")
+    site = Site({name: partial(start, place) for place, name in enumerate(names)}, text)
+    told: list[Gathered] = []
+    gathered = gatherer(site, changed=told.append).run()
+    assert asked == set(names)
+    assert gathered.whole
+    assert all(node.answered for node in gathered.nodes)
+    assert sorted(site.let_gone) == sorted(names)
+    found = diagnose(gathered)
+    assert found.verdict.ranks == (300,)
+    assert len(found.evidence.ranks) == world
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gather-p5-")]
+
+
+def test_one_of_64_nodes_that_hangs_keeps_no_other_from_being_heard(go: threading.Event) -> None:
+    ready = threading.Event()
+    ready.set()
+    names = [f"p5-{number}" for number in range(64)]
+
+    def start(place: int) -> Stream:
+        ranks: dict[int, R | None] = {rank: R() for rank in range(place * 8, place * 8 + 8)}
+        return Stream(sweep_lines(0, ranks, 512), go if place == 17 else ready)
+
+    text = job_text().replace(b"NodeList=p5-[1-2]", b"NodeList=p5-[0-63]")
+    site = Site({name: partial(start, place) for place, name in enumerate(names)}, text)
+    gathered = gatherer(site, deadline_s=4.0).run()
+    assert not gathered.whole
+    assert [node.name for node in gathered.nodes if not node.answered] == ["p5-17"]
+    assert sum(1 for rank in diagnose(gathered).evidence.ranks if rank.state == "not read") == 8
