@@ -21,7 +21,7 @@ class Clusters:
         """The clusters of a config file; `read_only` holds for all of them."""
 
         def make(name: str) -> Cluster:
-            return Cluster(config.clusters[name], rules=config.rules, read_only=read_only)
+            return Cluster(config.clusters[name], rules=config.rules, read_only=read_only, checks=config.checks)
 
         return cls(tuple(config.clusters), first, make)
 

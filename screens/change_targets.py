@@ -10,6 +10,7 @@ from actions.spec import Scope, Targets
 from cockpit.cluster import View
 from cockpit.models import Problem
 from cockpit.words import plural
+from screens.check_targets import OF_NODE
 from screens.lines import Subject
 from screens.subjects import NOTHING, title
 
@@ -53,7 +54,11 @@ def _aim(view: View, problems: Sequence[Problem], subjects: Sequence[Subject], s
     return Aim(targets, note=_note(subjects, targets))
 
 
-_KINDS = {Scope.NODE: {"node", "gpu"}, Scope.JOB: {"job"}, Scope.QUEUE: {"queue", "node", "gpu", "job"}}
+_KINDS = {
+    Scope.NODE: {*OF_NODE, "gpu"},
+    Scope.JOB: {"job"},
+    Scope.QUEUE: {"queue", *OF_NODE, "gpu", "job"},
+}
 
 
 def fits(problems: Iterable[Problem], pointed: Pointed) -> tuple[str, ...]:

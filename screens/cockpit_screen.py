@@ -17,6 +17,8 @@ from cockpit.cluster import Cluster
 from cockpit.models import Job
 from screens import chrome, grid_messages, heatmap_messages
 from screens.changes import Changes
+from screens.check_keys import CheckKeys
+from screens.check_pane import CheckPane
 from screens.detail import DetailView
 from screens.filter_bar import FilterBar
 from screens.gpus_pane import GpusPane
@@ -34,7 +36,7 @@ from screens.text_view import TextView
 from screens.trail import Place, Trail
 from screens.verbs import OUTPUT, Verbs, spec_of
 
-Pane = TablePane | GpusPane | OverviewPane
+Pane = TablePane | GpusPane | OverviewPane | CheckPane
 
 CHROME_TICK_S = 1.0
 EXPLAINED = "explained"  # the view of an explanation; it shares the widget of the details
@@ -48,7 +50,7 @@ class Changed(Message):
         return isinstance(message, Changed)
 
 
-class CockpitScreen(Changes, Verbs, NcclTests, Hangs):
+class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
     """One cluster. It does no work while another cluster's screen is in front."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
@@ -80,6 +82,8 @@ class CockpitScreen(Changes, Verbs, NcclTests, Hangs):
             return self.make_log(self._heard)
         if name == "nccl":
             return self.make_nccl(self._heard)
+        if name == "checks":
+            return self.make_checks(self._heard)
         return GpusPane(self._specs[name]) if name == "gpus" else TablePane(self._specs[name])
 
     def on_mount(self) -> None:
@@ -104,7 +108,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, Hangs):
     def front(self) -> Pane:
         """The pane in front, or the one that the way to what is in front began at."""
         found = self.query_one(f"#{self.trail.pane.view}")
-        assert isinstance(found, TablePane | GpusPane | OverviewPane)
+        assert isinstance(found, TablePane | GpusPane | OverviewPane | CheckPane)
         return found
 
     @property
@@ -167,7 +171,9 @@ class CockpitScreen(Changes, Verbs, NcclTests, Hangs):
         steady, problems = self.clock.steady(), self.cluster.problems()
         width = self.size.width
         self.query_one("#header", chrome.Line).say(
-            chrome.header_pieces(self.cluster, width - CLOCK_WIDTH, [*self.run_pieces(), *self.nccl_pieces()])
+            chrome.header_pieces(
+                self.cluster, width - CLOCK_WIDTH, [*self.run_pieces(), *self.nccl_pieces(), *self.check_pieces()]
+            )
         )
         self.query_one("#sources", chrome.Line).say(
             chrome.source_pieces(self.cluster.sources(), steady, self.app, width)

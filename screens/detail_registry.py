@@ -33,6 +33,8 @@ def read_more(cluster: Cluster, subject: Subject) -> list[Line]:
 def title(subject: Subject) -> str:
     """What stands over its details: `node › gpu-1`, `all problems`, `Xid 79`."""
     word = _WORDS[subject.kind]
+    if subject.kind == "versions" and not subject.key:
+        return "all versions"
     if not subject.key:
         return f"all {word}s"
     if subject.kind in ("xid", "sxid"):
@@ -62,6 +64,9 @@ _WORDS: Mapping[str, str] = {
     "cost": "cost",
     "storage": "storage",
     "nccl": "NCCL test",
+    "efa": "EFA check",
+    "health": "health check",
+    "versions": "versions",
 }
 
 
@@ -121,6 +126,24 @@ def _nccl(cluster: Cluster, key: str) -> list[Line]:
     return nccl_lines(cluster, key)
 
 
+def _efa(cluster: Cluster, node: str) -> list[Line]:
+    from screens.details.checks import check_lines  # nor are the checks
+
+    return check_lines(cluster, "efa", node)
+
+
+def _health(cluster: Cluster, node: str) -> list[Line]:
+    from screens.details.checks import check_lines
+
+    return check_lines(cluster, "health", node)
+
+
+def _versions(cluster: Cluster, node: str) -> list[Line]:
+    from screens.details.checks import version_lines
+
+    return version_lines(cluster, node)
+
+
 DETAILS: Mapping[str, Lines] = {
     "node": _node,
     "job": _job,
@@ -131,6 +154,9 @@ DETAILS: Mapping[str, Lines] = {
     "cost": _cost,
     "storage": _storage,
     "nccl": _nccl,
+    "efa": _efa,
+    "health": _health,
+    "versions": _versions,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }

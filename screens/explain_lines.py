@@ -157,6 +157,24 @@ def _nccl(cluster: Cluster, key: str) -> list[Line]:
     return explain_nccl(cluster, key)
 
 
+def _efa(cluster: Cluster, node: str) -> list[Line]:
+    from screens.details.checks import check_lines  # nor are the checks
+
+    return check_lines(cluster, "efa", node)
+
+
+def _health(cluster: Cluster, node: str) -> list[Line]:
+    from screens.details.checks import check_lines
+
+    return check_lines(cluster, "health", node)
+
+
+def _versions(cluster: Cluster, node: str) -> list[Line]:
+    from screens.details.checks import version_lines
+
+    return version_lines(cluster, node)
+
+
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "node": explain_node,
     "job": explain_job,
@@ -171,4 +189,7 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "cost": _cost,
     "storage": _storage,
     "nccl": _nccl,
+    "efa": _efa,
+    "health": _health,
+    "versions": _versions,
 }

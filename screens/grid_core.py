@@ -152,6 +152,16 @@ class GridCore(Scrolled, Generic[R]):
             self._recipe = self._new_recipe()
         self._submit(home=False)
 
+    def set_columns(self, columns: Sequence[Column[R]]) -> None:
+        """Show other columns of the same rows; cursor, marks and filter stay, and the order where it still can."""
+        self.columns = self.canvas.columns = tuple(columns)
+        if self._sort not in {column.id for column in self.columns if column.sort}:
+            self._sort = None
+        self._recipe = self._new_recipe()
+        if self.canvas.width:
+            self.canvas.fit(self.state.view, self.canvas.width)
+        self._submit(home=False)
+
     def tick(self) -> None:
         """Draw the rows on screen again where a column is `live`, as when the clock has moved on."""
         self.canvas.forget_live()

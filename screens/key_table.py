@@ -44,6 +44,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "change": "Changes of the cluster: each shows its plan and asks first",
         "grid": "In a table",
         "gpus": "With the GPUs",
+        "checks": "With the checks",
         "text": "In details and help",
         "output": "In a job's output",
         "hang": "In a job's diagnosis",
@@ -58,6 +59,7 @@ EVERYWHERE = ("subject", "change", "app", "always")
 # Scopes that can be heard at the same time: there one key must not stand for two things.
 TOGETHER = (
     (*EVERYWHERE, "grid", "gpus"),
+    (*EVERYWHERE, "grid", "checks"),
     (*EVERYWHERE, "grid", "overview"),
     (*EVERYWHERE, "text", "output"),
     (*EVERYWHERE, "text", "hang"),
@@ -77,7 +79,7 @@ CAPITALS: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 # Those of them that no action has yet.
 RESERVED: Mapping[str, str] = MappingProxyType(
-    {key: words for key, words in CAPITALS.items() if key not in {"H", "N", *(action.key for action in ACTIONS)}}
+    {key: words for key, words in CAPITALS.items() if key not in {*"HNEC", *(action.key for action in ACTIONS)}}
 )
 # What the cursor is on: beside the scopes of a pane, so that the last line shows the changes that fit.
 ON = ("node", "job", "queue")
@@ -116,6 +118,8 @@ KEYS: tuple[Key, ...] = (
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", _PANES, first=True),
     Key("pane.nccl", "5", "pane('nccl')", "NCCL", "NCCL tests: what was measured, how it compares, the trend.", "app",
         _PANES, first=True, drop=6),
+    Key("pane.checks", "6", "pane('checks')", "checks", "EFA and health checks of the nodes, worst first.", "app",
+        _PANES, first=True, drop=6),
     Key("pane.storage", "7", "pane('storage')", "storage", "What is mounted on the nodes, how full it is, what hangs.",
         "app", _PANES, first=True, drop=7),
     Key("pane.cost", "8", "pane('cost')", "cost", "What runs costs by the hour, and what of it does nothing.", "app",
@@ -129,6 +133,8 @@ KEYS: tuple[Key, ...] = (
     Key("overview.previous", "shift+tab", "next_panel(-1)", "previous", "The panel before.", "overview", first=True,
         listed=False),
     Key("gpus.metric", "m", "metric", "metric", "The next metric on the heatmap.", "gpus", ("gpus",)),
+    Key("checks.view", "m", "check_view", "view", "The next of EFA checks, health checks and versions.", "checks",
+        ("checks",), drop=3),
     Key("gpus.jobs", "c", "colour_by_job", "by job", "Colour by job, or by value again.", "gpus", ("gpus",), drop=3),
     Key("grid.open", "enter,d", "open", "details", "Everything known about this line.", "grid", ("grid",), drop=4),
     Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
@@ -141,6 +147,10 @@ KEYS: tuple[Key, ...] = (
         drop=3),
     Key("hang.keep", "x", "keep_evidence", "capture",
         "Write all evidence about the job into one file, before it is ended.", "hang", ("hang",)),
+    Key("checks.efa", "E", "check('efa')", "EFA check", "Is it the network? Ask the marked nodes, or this one.",
+        "subject", ("checks",), first=True),
+    Key("checks.health", "C", "check('health')", "health check",
+        "GPUs, memory, disks, clock: the marked nodes, or this one.", "subject", ("checks",), first=True),
     Key("text.open", "enter", "open", "follow", "Open what the underlined words lead to.", "text", ("text",), drop=4),
     Key("output.error", "f", "first_error", "first error",
         "The first error in all of the file, and what it means; there, the next one.", "output", ("output",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cockpit import joins
 from cockpit.cluster import View
@@ -11,6 +11,8 @@ from cockpit.formats.job_states import HOLDING
 from cockpit.models import Job, Node, Problem, QueueRow
 from screens.lines import Subject
 
+# What pane 6 shows of a node; the key is the node's name.
+CHECKED: Mapping[str, str] = {"efa": "EFA check", "health": "health check", "versions": "versions"}
 NOTHING = "there is nothing under the cursor"
 
 
@@ -21,6 +23,8 @@ def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
         return f"problem: {about}" if about else "problem"
     if subject.kind == "nccl":
         return "NCCL test"  # its id says nothing to anybody
+    if subject.kind in CHECKED:
+        return f"{CHECKED[subject.kind]} of {subject.key}" if subject.key else f"{CHECKED[subject.kind]}s"
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"
 
 
@@ -40,7 +44,7 @@ def shell_node(view: View, subject: Subject | None) -> tuple[Node | None, str]:
 
 
 def _shell_name(view: View, subject: Subject) -> tuple[str, str]:
-    if subject.kind == "node":
+    if subject.kind == "node" or subject.kind in CHECKED:
         return subject.key, ""
     if subject.kind == "gpu":
         return subject.key.rpartition("/")[0], ""
@@ -114,7 +118,8 @@ def _job_keys(view: View, subject: Subject) -> list[str]:
         return _about(view, subject.key, "job")
     if subject.kind == "gpu":
         return [row.job.key for row in view.gpu_rows if row.key == subject.key and row.job is not None]
-    return [job.key for job in view.jobs_of_node.get(subject.key, ())] if subject.kind == "node" else []
+    of_node = subject.kind == "node" or subject.kind in CHECKED
+    return [job.key for job in view.jobs_of_node.get(subject.key, ())] if of_node else []
 
 
 def output_reason(view: View, subject: Subject | None) -> str:

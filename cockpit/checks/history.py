@@ -25,6 +25,7 @@ class KeptNode:
     verdict: Verdict
     checks: dict[str, tuple[Verdict, str]] = field(default_factory=dict)
     fault: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ def _node(node: NodeResult) -> dict[str, Any]:
         else [result.verdict.value, result.says[:_SAYS]]
         for result in node.results
     }
-    return {"verdict": node.verdict.value, "checks": said}
+    versions = {"versions": dict(node.versions)} if node.versions else {}
+    return {"verdict": node.verdict.value, "checks": said, **versions}
 
 
 def _run(raw: dict[str, Any]) -> KeptRun:
@@ -97,7 +99,8 @@ def _kept(raw: dict[str, Any]) -> KeptNode:
         printable(str(check)): (_WORDS[told[0]], printable(str(told[1])) if len(told) > 1 else "")
         for check, told in raw["checks"].items()
     }
-    return KeptNode(_WORDS[raw["verdict"]], checks, printable(str(raw.get("fault", ""))))
+    versions = {printable(str(name)): printable(str(word)) for name, word in raw.get("versions", {}).items()}
+    return KeptNode(_WORDS[raw["verdict"]], checks, printable(str(raw.get("fault", ""))), versions)
 
 
 def since(runs: Sequence[KeptRun], node: str, check: str) -> Since | None:

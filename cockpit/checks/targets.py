@@ -57,7 +57,7 @@ def choose(cluster: Cluster, hostlist: str = "", queue: str = "", aws: FromAws |
     wanted, named = _wanted(nodes, hostlist, queue, cluster.config.name), bool(hostlist)
     targets, left = [], []
     for node in wanted:
-        if why := _why_not(node, named=named):
+        if why := why_not(node, named=named):
             left.append((node.name, why))
         else:
             targets.append(_target(cluster, node, queue, aws or FromAws()))
@@ -100,7 +100,8 @@ def _names(hostlist: str) -> list[str]:
     return list(dict.fromkeys(expand(hostlist)))
 
 
-def _why_not(node: Node, *, named: bool) -> str:
+def why_not(node: Node, *, named: bool = False) -> str:
+    """Why a node is not asked; one that is `named` is asked whatever Slurm says of it, if there is a machine."""
     if node.state.has(*WITHOUT_MACHINE):
         return f"is {node.word}: there is no machine"
     if not named and (node.state.base == "down" or node.state.has("not_responding")):

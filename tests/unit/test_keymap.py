@@ -57,6 +57,8 @@ def test_no_reading_key_takes_a_capital_kept_for_changes() -> None:
     taken = {(key, line.scope) for line in KEYS for key in line.keys.split(",") if key in CAPITALS}
     assert {(key, scope) for key, scope in taken if scope != "change"} <= {
         ("N", "text"),  # as in less: the match before
+        ("E", "subject"),  # checks read: they have no plan
+        ("C", "subject"),
         ("N", "grid"),  # a test has a form of its own; in a text N is taken
         ("H", "subject"),  # a diagnosis only reads, but it asks every node of a job
     }
@@ -65,7 +67,7 @@ def test_no_reading_key_takes_a_capital_kept_for_changes() -> None:
 def test_every_key_of_the_table_of_actions_is_bound_and_every_bound_capital_is_one_of_its() -> None:
     lines = {key.keys: key for key in KEYS if key.scope == "change"}
     assert set(lines) == {action.key for action in ACTIONS if action.key}
-    assert set(lines) | set(RESERVED) | {"N", "H"} == set(CAPITALS)
+    assert set(lines) | set(RESERVED) | {"N", "H", "E", "C"} == set(CAPITALS)
     assert not set(lines) & set(RESERVED)
     assert lines["D"].id == "change.drain"
     assert lines["L"].title == "hold/release"
@@ -155,8 +157,15 @@ def test_keys_that_do_not_arrive_are_refused_with_the_reason(text: str, words: s
 
 
 def test_a_config_gives_actions_other_keys(tmp_path: Path) -> None:
-    keymap = keymap_of(tmp_path, 'keys:\n  app.refresh: ";,ctrl+r"\n  grid.mark: m\n  gpus.metric: space\n')
-    assert keymap.textual() == {"app.refresh": "semicolon,ctrl+r", "grid.mark": "m", "gpus.metric": "space"}
+    keymap = keymap_of(
+        tmp_path, 'keys:\n  app.refresh: ";,ctrl+r"\n  grid.mark: m\n  gpus.metric: space\n  checks.view: t\n'
+    )
+    assert keymap.textual() == {
+        "app.refresh": "semicolon,ctrl+r",
+        "grid.mark": "m",
+        "gpus.metric": "space",
+        "checks.view": "t",
+    }
     assert keymap.shown(key_of("app.refresh")) == "; ctrl+r"
     assert keymap.shown(key_of("app.pause")) == "p"
 
