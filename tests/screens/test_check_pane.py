@@ -55,6 +55,8 @@ async def shown(pilot: Pilot, *keys: str) -> None:
     await pilot.read()
     await pilot.press("6", *keys)
     await until(pilot, lambda text: "reading the history" not in text)
+    pilot.app.cockpit.refresh_chrome()  # the last line follows what the cursor is on
+    await pilot.settle()
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")

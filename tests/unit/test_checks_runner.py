@@ -71,6 +71,27 @@ def test_64_nodes_of_which_8_hang() -> None:
     assert exit_code(run) == 1
 
 
+class MeetingHost(FakeHost):
+    """Answers only once all of them are being asked."""
+
+    def __init__(self, meeting: threading.Barrier) -> None:
+        super().__init__()
+        self.meeting = meeting
+
+    def run(self, argv: Sequence[str], **options: Any) -> Completed:
+        self.meeting.wait(30)
+        return super().run(argv, **options)
+
+
+def test_64_nodes_are_asked_at_the_same_time() -> None:
+    """So that all of them take as long as the slowest: nobody waits for another's answer."""
+    meeting = threading.Barrier(64)
+    hosts: dict[str, FakeHost] = {f"n{number}": MeetingHost(meeting) for number in range(64)}
+    run = runner(hosts).run([Target(name) for name in hosts])
+    assert len(run.asked) == 64, run.nodes[0].fault
+    assert run.took_s < 2 * max(node.took_s for node in run.nodes)
+
+
 def test_a_run_that_is_cancelled_waits_for_nobody() -> None:
     gate = threading.Event()
     hosts = {"a": FakeHost(), "b": FakeHost(gate=gate)}
