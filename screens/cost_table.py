@@ -5,12 +5,13 @@ Pure functions and one small memory; imports no Textual.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from weakref import WeakKeyDictionary
 
 from cockpit.aws_models import Market
 from cockpit.cluster import Cluster, View
-from cockpit.cost import CostLine, CostReport, IdleLine, compute_usd_h
+from cockpit.cost import CostLine, CostReport, IdleLine, IdleMeter, compute_usd_h
 from cockpit.cost_report import LIST_NOTE, cost_of, price_words, usd
 from cockpit.formats.hostlist import fold
 from cockpit.models import Health
@@ -23,6 +24,7 @@ from screens.pane_spec import PaneSpec
 from themes import state_token
 
 AGAIN_S = 15.0  # sums over time are made anew so often when nothing else has changed
+LEAST_HOURS = 0.05
 NOT_IN_IT = "volumes, file systems, network and licences are not in it"
 _IDLE = {
     "allocated": "idle in a job",
@@ -61,6 +63,7 @@ class CostRows:
         self._view: View | None = None
         self._made_at = 0.0
         self._rows: tuple[CostRow, ...] | None = None
+        self._meter = idle_meter(cluster)
         self.report: CostReport | None = None
 
     def rows(self) -> tuple[CostRow, ...] | None:
@@ -69,9 +72,13 @@ class CostRows:
         if view is not self._view or steady - self._made_at >= AGAIN_S:
             self._view, self._made_at = view, steady
             self.report = cost_of(self._cluster)
-            made = None if self.report is None else tuple(cost_rows(self._cluster, self.report))
+            made = None if self.report is None else self._made(self.report, steady)
             self._rows = self._rows if made == self._rows else made
         return self._rows
+
+    def _made(self, report: CostReport, steady: float) -> tuple[CostRow, ...]:
+        self._meter.add(report, steady)
+        return (*cost_rows(self._cluster, report), *hours_rows(self._meter))
 
     def headline(self) -> str:
         """The sums: now, of that idle, until Monday."""
@@ -112,6 +119,23 @@ def _idle_row(line: IdleLine) -> CostRow:
         about=printable(f"{fold(line.nodes)}{job}"),
         health=Health.WARN,
     )
+
+
+_meters: WeakKeyDictionary[Cluster, IdleMeter] = WeakKeyDictionary()
+
+
+def idle_meter(cluster: Cluster) -> IdleMeter:
+    """The one of that cluster."""
+    return _meters.setdefault(cluster, IdleMeter())
+
+
+def hours_rows(meter: IdleMeter) -> Iterator[CostRow]:
+    """What was idle for as long as the pane was looked at, most first: whom to ask, and what it adds up to."""
+    told = sorted(meter.gpu_hours().items(), key=lambda item: -item[1])
+    for (why, who), hours in told:
+        if hours >= LEAST_HOURS:
+            words = f"{hours:,.1f} GPU-hours {_IDLE.get(why, why)}, in {span(meter.watched_s)} with this pane open"
+            yield CostRow(f"hours:{why}:{who}", "note", "idle so far", who=printable(who), about=words)
 
 
 def _run_row(line: CostLine) -> CostRow:
@@ -243,5 +267,5 @@ def line_of(row: CostRow) -> str:
 def find_row(cluster: Cluster, key: str) -> CostRow | None:
     """The line of that key by what is known now; None when it is over."""
     report = cost_of(cluster)
-    found: Sequence[CostRow] = tuple(cost_rows(cluster, report)) if report else ()
+    found = (*cost_rows(cluster, report), *hours_rows(idle_meter(cluster))) if report else ()
     return next((row for row in found if row.key == key), None)

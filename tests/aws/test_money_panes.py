@@ -17,7 +17,7 @@ from cockpit.models import Fault, FaultKind, Health
 from cockpit.storage_models import FileSystem, FileSystemUse, StorageReading
 from cockpit.view import View
 from screens.chrome import ClockLine
-from screens.cost_table import cost_rows, headline
+from screens.cost_table import cost_rows, cost_spec, find_row, headline
 from screens.storage_table import storage_rows
 from tests.aws.moto_cluster import MotoCluster
 from tests.screens.golden import assert_golden
@@ -92,6 +92,23 @@ def test_a_missing_right_is_named_with_what_to_do() -> None:
     assert report is not None
     words = [row.about for row in cost_rows(cluster, report) if row.group == "note"]
     assert any("ec2:DescribeInstances is not allowed" in word and "docs/AWS.md" in word for word in words)
+
+
+def test_what_was_idle_adds_up_while_the_pane_is_looked_at() -> None:
+    cluster, _, clock = still_cluster()
+    cluster.read_once()
+    spec = cost_spec(cluster)
+    assert not [row for row in spec.rows(cluster.view) or () if row.what == "idle so far"]
+    idle = [row for row in spec.rows(cluster.view) or () if row.group == "idle" and row.gpus]
+    for _ in range(30):
+        clock.time += 60
+        rows = spec.rows(cluster.view) or ()
+    hours = [row for row in rows if row.what == "idle so far"]
+    assert len(hours) == len({(row.what, row.who) for row in idle}) > 0
+    told = sum(float(row.about.split()[0]) for row in hours)
+    assert told == pytest.approx(sum(row.gpus or 0 for row in idle) / 2, abs=0.1 * len(hours))
+    assert "in 30m with this pane open" in hours[0].about
+    assert find_row(cluster, hours[0].key) == hours[0]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
