@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OK, WRONG = 0, 1
 _TELL_EVERY_S = 0.5
+_TRIGGER_S, _SHIP_S = 20.0, 10.0  # longer than a look that only reads
 _BETWEEN_S = 5.0  # between the two looks of a bundle
 
 Common = Callable[[argparse.ArgumentParser], None]
@@ -46,6 +47,7 @@ def add_diagnose(commands: Subparsers, common: Common, load: Load) -> None:
         "--ras", action="store_true", help="also ask NCCL's RAS, twice; read-only, but has crashed jobs"
     )
     diagnose.add_argument("--ras-anyway", action="store_true", help="ask it even where the version is known to crash")
+    _add_on_demand(diagnose)
     diagnose.add_argument("--json", action="store_true", help="one JSON object instead of text")
     common(diagnose)
     diagnose.set_defaults(run=lambda arguments: _diagnose(arguments, load))
@@ -54,9 +56,24 @@ def add_diagnose(commands: Subparsers, common: Common, load: Load) -> None:
     bundle.add_argument("job", metavar="JOB", help="123, 123_7 or 123+1")
     bundle.add_argument("-o", "--output", metavar="FILE", help="where to (default: here, job-JOB-TIME.tar.gz)")
     bundle.add_argument("--redact-aws", action="store_true", help="also make ids and ARNs of AWS unreadable")
+    _add_on_demand(bundle)
     bundle.add_argument("--json", action="store_true", help="one JSON object: the file and the diagnosis")
     common(bundle)
     bundle.set_defaults(run=lambda arguments: _bundle(arguments, load))
+
+
+def _add_on_demand(command: argparse.ArgumentParser) -> None:
+    """What does more than read."""
+    command.add_argument(
+        "--ship-py-spy",
+        metavar="FILE",
+        help="send this py-spy binary to nodes that have none; it is run there and removed again",
+    )
+    command.add_argument(
+        "--trigger-recorder",
+        action="store_true",
+        help="have PyTorch's flight recorders write a dump through their pipes; takes up to half a minute",
+    )
 
 
 # -- explain
@@ -140,7 +157,7 @@ def _gathered(arguments: argparse.Namespace, load: Load) -> Gathered:
 
         return read_bundle(Path(arguments.bundle))
     with _cluster(arguments, load) as cluster:
-        gathered = _look(cluster, arguments.job)
+        gathered = _look(cluster, arguments)
         if arguments.ras or arguments.ras_anyway:
             from cockpit.gather_ras import with_ras
 
@@ -167,19 +184,42 @@ def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
         cluster.stop()
 
 
-def _look(cluster: Cluster, job: str) -> Gathered:
+def _look(cluster: Cluster, arguments: argparse.Namespace) -> Gathered:
     """Gather, while the GPUs of the job's nodes begin to stream; on a terminal the verdict fills in."""
     from cockpit.diagnosis.read import job_facts
     from cockpit.gather import DEADLINE_S, Gatherer
     from cockpit.outputs import find_job
 
+    job, spy = arguments.job, _spy(arguments)
+    longer_s = (_TRIGGER_S if arguments.trigger_recorder else 0.0) + (_SHIP_S if spy else 0.0)
     cluster.only_nodes = frozenset(job_facts(find_job(cluster, job)[0], job).nodes)
     threading.Thread(target=cluster.wait_for_gpus, args=(DEADLINE_S - 2,), name="gpus", daemon=True).start()
     told = _teller() if sys.stderr.isatty() else None
-    gathered = Gatherer(cluster, job, changed=told).run()
+    gathered = Gatherer(
+        cluster,
+        job,
+        deadline_s=DEADLINE_S + longer_s,
+        changed=told,
+        packed_spy=spy,
+        trigger=arguments.trigger_recorder,
+    ).run()
     if told is not None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return gathered
+
+
+def _spy(arguments: argparse.Namespace) -> bytes:
+    """The py-spy to send along, said before it goes; raises ConfigError."""
+    if arguments.ship_py_spy is None:
+        return b""
+    from cockpit.probe.bundle import packed_tool
+    from cockpit.text import printable
+    from cockpit.words import size
+
+    packed = packed_tool(Path(arguments.ship_py_spy))
+    name = printable(arguments.ship_py_spy)
+    print(f"cockpit: {name} ({size(len(packed))} packed) goes to nodes without py-spy and is removed", file=sys.stderr)
+    return packed
 
 
 def _teller() -> Callable[[Gathered], object]:
@@ -198,9 +238,9 @@ def _bundle(arguments: argparse.Namespace, load: Load) -> int:
     from cockpit.diagnosis.report import diagnosis_json
 
     with _cluster(arguments, load) as cluster:
-        looks = [_look(cluster, arguments.job)]
+        looks = [_look(cluster, arguments)]
         time.sleep(_BETWEEN_S)
-        looks.append(_look(cluster, arguments.job))
+        looks.append(_look(cluster, arguments))
     path = Path(arguments.output or _bundle_name(arguments.job))
     try:
         diagnosis = write_bundle(path, looks, aws=arguments.redact_aws)

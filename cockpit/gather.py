@@ -40,7 +40,10 @@ Changed = Callable[[Gathered], object]
 
 
 class Gatherer:
-    """One gathering. run() blocks until everything has come or the time is up; stop() ends it sooner."""
+    """One gathering. run() blocks until everything has come or the time is up; stop() ends it sooner.
+
+    `packed_spy` goes to nodes without a py-spy and is gone with the end; `trigger` has the flight recorders write.
+    """
 
     def __init__(
         self,
@@ -50,9 +53,11 @@ class Gatherer:
         deadline_s: float = DEADLINE_S,
         changed: Changed | None = None,
         records: bool = True,
+        packed_spy: bytes = b"",
+        trigger: bool = False,
     ) -> None:
         self._cluster, self._job, self._deadline_s, self._changed = cluster, job, deadline_s, changed
-        self._records = records
+        self._records, self._packed_spy, self._trigger = records, packed_spy, trigger
         self._until = 0.0
         self._lock = threading.Condition()
         self._pending = 0
@@ -189,13 +194,15 @@ class Gatherer:
         left_s = max(_LEAST_LOOK_S, self._until - time.monotonic() - 0.5)
         directory = self._cluster.slurm.facts().slurm_dir
         options: dict[str, str | float] = {"deadline": left_s, "records": "1" if self._records else "0"}
+        if self._trigger:
+            options["trigger"] = "1"
         if directory:
             options["scontrol"] = f"{directory}/scontrol"
         # Dialling counts into the clock's error; a command that is asked on a live connection is dated anew.
         stream = host.stream(
             sweep_argv(job_id, **options),
             open_deadline_s=left_s,
-            stdin=sweep_stdin(),
+            stdin=sweep_stdin(self._packed_spy),
             max_line=MAX_LINE,
         )
         with self._lock:

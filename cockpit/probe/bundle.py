@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+from cockpit.config import ConfigError
 from cockpit.probe.agent.options import DEFAULTS
 from cockpit.probe.agent.sweep import DEFAULTS as SWEEP_DEFAULTS
 from cockpit.probe.fallback import FALLBACK_SCRIPT
@@ -21,8 +22,11 @@ MODULES = (
 )  # fmt: skip
 # The same for the one look at a job's processes that a diagnosis takes.
 SWEEP_MODULES = (
-    "values", "child", "question", "node", "pids", "mounts", "ranks", "thread", "pyspy", "tails", "sweep",
+    "values", "child", "question", "node", "pids", "mounts", "ranks", "thread", "pyspy", "shipped", "tails",
+    "recorder", "sweep",
 )  # fmt: skip
+MAX_TOOL_BYTES = 64 * 2**20
+_ELF = b"\x7fELF"
 _NO_PYTHON = """printf '{"k":"x","why":"no python3 on this node"}\\n'\n"""
 
 # Python before it has anything of ours: takes exactly its bytes from stdin and leaves the rest there.
@@ -109,17 +113,32 @@ def sweep_argv(job_id: int, **options: str | float) -> list[str]:
     return ["sh", "-c", _SCRIPT, _BOOT, f"job={job_id}", *words]
 
 
-def sweep_stdin() -> bytes:
-    """What goes over stdin for it; stdin then stays open, and its end ends the look."""
+def sweep_stdin(packed_spy: bytes = b"") -> bytes:
+    """What goes over stdin for it; stdin then stays open, and its end ends the look.
+
+    `packed_spy` is a py-spy for nodes that have none, as packed_tool gives it.
+    """
     with _PACKING:
-        return _packed_sweep()
+        shell, agent = _packed_sweep()
+    return f"{len(shell):<8}{len(agent):<8}{len(packed_spy):<8}".encode() + shell + agent + packed_spy
 
 
 @functools.cache
-def _packed_sweep() -> bytes:
-    agent = zlib.compress(modules_source(SWEEP_MODULES).encode(), 9)
-    shell = _NO_PYTHON.encode()
-    return f"{len(shell):<8}{len(agent):<8}{0:<8}".encode() + shell + agent
+def _packed_sweep() -> tuple[bytes, bytes]:
+    return _NO_PYTHON.encode(), zlib.compress(modules_source(SWEEP_MODULES).encode(), 9)
+
+
+def packed_tool(path: Path) -> bytes:
+    """A program of the site's own, compressed to travel; raises ConfigError for what is no Linux program."""
+    try:
+        if path.stat().st_size > MAX_TOOL_BYTES:
+            raise ConfigError(f"{path}: is bigger than {MAX_TOOL_BYTES >> 20} MiB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not data.startswith(_ELF):
+        raise ConfigError(f"{path}: is no Linux program; name the py-spy binary itself, as pip installs it")
+    return zlib.compress(data, 6)
 
 
 def agent_source() -> str:

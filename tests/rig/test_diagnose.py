@@ -155,6 +155,25 @@ def test_without_stacks_the_kernel_tells(rig: Rig, tmp_path: Path) -> None:
     assert any(what.startswith("stacks on") for what, _ in found.evidence.missing)
 
 
+def test_a_shipped_py_spy_gives_the_stacks_and_leaves_nothing(
+    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not PYSPY.exists() or rig.inside(rig.static_nodes[0], "sh", "-c", "command -v py-spy").returncode == 0:
+        pytest.skip("no py-spy to send, or it is on every node's PATH")
+    with job_with(rig, tmp_path, "sleeps", python="/usr/bin/python3") as job:
+        before = rig.wait_for(lambda: settled(rig), 20, "the ranks to stand still")
+        _, told = command(rig, "diagnose", str(job), "--ship-py-spy", str(PYSPY), capsys=capsys)
+        after = ranks_on(rig)
+    assert told["verdict"]["ranks"] == [ODD], told["verdict"]
+    assert "write_summary" in told["verdict"]["sentence"]
+    assert told["evidence"]["stacks"][0]["ranks"] == [ODD]
+    assert any(place.startswith("write_summary") for place in told["evidence"]["stacks"][0]["stack"])
+    assert after == before
+    for name in rig.static_nodes[:NODES]:
+        found = rig.inside(name, "sh", "-c", "ls -d /tmp/cockpit-py-spy-* /var/tmp/cockpit-py-spy-* 2>/dev/null")
+        assert found.stdout in (b"", ""), name
+
+
 def test_the_bundle_says_offline_what_was_said_live(
     rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

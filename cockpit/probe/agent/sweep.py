@@ -1,6 +1,7 @@
 """One look at a job's processes on this node: a line for each piece as it comes, and an end within the deadline.
 
-It only reads; nothing is written, signalled, stopped or traced. Whatever may hang is asked in a child.
+It only reads; nothing is written, signalled, stopped or traced, but for what was asked for by name: a py-spy that came
+along (`shipped.py`), a dump of the flight recorder (`recorder.py`). Whatever may hang is asked in a child.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ import signal
 import sys
 import time
 
-from cockpit.probe.agent import pyspy, ranks, tails, thread
+from cockpit.probe.agent import pyspy, ranks, recorder, shipped, tails, thread
 from cockpit.probe.agent.child import Nursery, answer, program
 from cockpit.probe.agent.mounts import Mounts
 from cockpit.probe.agent.question import Question
@@ -31,6 +32,7 @@ DEFAULTS = {
     "scontrol": "scontrol",
     "stacks": "1",
     "records": "1",
+    "trigger": "0",  # ask the flight recorder for a dump
     "proc": "/proc",
     "pyspy": "",
     "mount_check": "",
@@ -42,8 +44,8 @@ _MAX_RANKS, _SPIES, _MAX_TAILS = 64, 8, 20
 class Sweep:
     """The pieces of one look, each with its own deadline."""
 
-    def __init__(self, options: "dict[str, str]") -> None:
-        self._options = options
+    def __init__(self, options: "dict[str, str]", packed_spy: bytes = b"") -> None:
+        self._options, self._packed_spy, self._shipped = options, packed_spy, shipped.Shipped()
         self._proc, self._job = options["proc"], int(options["job"])
         self._nursery = Nursery()
         self._until = time.monotonic() + float(options["deadline"])
@@ -117,6 +119,7 @@ class Sweep:
         pids = [int(str(lead["pid"])) for lead in self._leads]
         mounts = Mounts(self._nursery, self._proc, 1e9, _MOUNT_S, self._options["mount_check"])
         close = [_Piece(self._nursery, "c", pid, self._close_body(pid), _CLOSE_S) for pid in pids]
+        asked = self._triggers()
         spy = self._spy_path(pids)
         dumps = [pyspy.Dump(self._nursery, spy, pid, _SPY_S) for pid in pids] if spy else []
         again: list[_Piece] = []
@@ -137,8 +140,11 @@ class Sweep:
             if rows is not None and compact(rows) != told_mounts:
                 told_mounts = compact(rows)
                 self._tell({"k": "m", "t": time.time(), "rows": rows})
-            ready = all(piece.done for piece in close) and all(dump.done for dump in dumps)
+            for piece in asked:
+                piece.step(now)
+            ready = all(piece.done for piece in close + asked) and all(dump.done for dump in dumps)
             if ready and not files:
+                self._note_untold(asked)
                 files = self._file_pieces(close)
             if ready and not again and now >= started + float(self._options["again"]):
                 again = [_Piece(self._nursery, "a", pid, self._pulse_body(pid), _CLOSE_S) for pid in pids]
@@ -175,11 +181,37 @@ class Sweep:
         if self._options["stacks"] != "1" or not pids:
             return ""
         path = self._options["pyspy"] or pyspy.find(self._proc, pids)
+        if not path and self._packed_spy:
+            path = self._shipped.unpack(self._packed_spy)
         if not path:
-            self._missing.append(
-                ["stacks", "no py-spy on this node that belongs to root or to this login (a job's own is not run)"]
-            )
+            none = "no py-spy on this node that belongs to root or to this login (a job's own is not run)"
+            self._missing.append(["stacks", self._shipped.why or none])
         return path
+
+    def _triggers(self) -> "list[_Piece]":
+        """One for each rank that has a named pipe for its flight recorder; none unless that was asked for."""
+        if self._options["trigger"] != "1":
+            return []
+        found = []
+        for lead in self._leads:
+            path, environ = recorder.pipe_of(lead, self._proc), lead.get("env")
+            if not path or not isinstance(environ, dict):
+                continue
+            places = tails.record_places(environ, int(str(lead["rank"])), f"{self._proc}/{lead['pid']}/root")
+            body = answer(functools.partial(recorder.dumped, path, places))
+            found.append(_Piece(self._nursery, "g", int(str(lead["pid"])), body, recorder.DUMP_S + 2.0))
+        if not found:
+            self._missing.append(["flight records", "no rank has a pipe for them (TORCH_NCCL_DEBUG_INFO_PIPE_FILE)"])
+        return found
+
+    def _note_untold(self, asked: "list[_Piece]") -> None:
+        """Which ranks gave no flight record, and why: one that does not while others do is frozen or dead."""
+        ranks_of = {int(str(lead["pid"])): lead.get("rank") for lead in self._leads}
+        for piece in asked:
+            why = piece.said.get("error") if isinstance(piece.said, dict) else "it gave no answer"
+            if why and not piece.told:
+                self._missing.append([f"flight record of rank {ranks_of.get(piece.pid)}", str(why)])
+            piece.told = True
 
     def _file_pieces(self, close: "list[_Piece]") -> "list[_Piece]":
         paths: dict[str, None] = {}
@@ -223,6 +255,7 @@ class Sweep:
     def end(self) -> None:
         """Leave nothing behind."""
         self._nursery.end()
+        self._shipped.remove()
 
     def _tell(self, line: "dict[str, object]") -> None:
         data = compact(line) + b"\n"
@@ -290,8 +323,21 @@ def _input_ended() -> bool:
         return True
 
 
-def main(packed_pynvml: bytes) -> None:
-    """The command line of the bundle: name=value words. `packed_pynvml` is not used."""
+def _end_on_signals(sweep: Sweep) -> None:
+    """Nothing stays behind, whoever ends us; children, which inherit this, have nothing to put away."""
+    ours = os.getpid()
+
+    def end(*_: object) -> None:
+        if os.getpid() == ours:
+            sweep.end()
+        os._exit(1)
+
+    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+
+
+def main(packed_spy: bytes) -> None:
+    """The command line of the bundle: name=value words. `packed_spy` is a py-spy, compressed, b"" where none came."""
     options = dict(DEFAULTS)
     for word in sys.argv[1:]:
         name, _, value = word.partition("=")
@@ -300,7 +346,8 @@ def main(packed_pynvml: bytes) -> None:
     os.nice(10)
     # Whatever happens to us, an end comes: nobody would look after a process that hangs on a node.
     signal.alarm(int(float(options["deadline"])) + 5)
-    sweep = Sweep(options)
+    sweep = Sweep(options, packed_spy)
+    _end_on_signals(sweep)
     try:
         sweep.run()
     except Exception as error:

@@ -50,14 +50,15 @@ def packed(data: bytes) -> str:
 
 
 def record_paths(environ: "dict[str, str]", rank: int, root: str) -> "list[str]":
-    """Where a rank's flight record would lie; `root` is its own root directory as seen from here."""
+    """Where a rank's flight record lies; `root` is its own root directory as seen from here."""
+    return [path for base in record_places(environ, rank, root) for path in glob.glob(glob.escape(base))]
+
+
+def record_places(environ: "dict[str, str]", rank: int, root: str) -> "list[str]":
+    """Where it would lie."""
     stems = [
         environ[name] for name in ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE") if name in environ
     ]
     cache = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", "/nonexistent"), ".cache")
     stems += [os.path.join(cache, "torch", "comm_lib_trace_rank_"), "/tmp/nccl_trace_rank_"]  # noqa: S108
-    found = []
-    for stem in stems:
-        for base in (f"{root}{stem}{rank}", f"{stem}{rank}"):
-            found += glob.glob(glob.escape(base))
-    return found
+    return [base for stem in stems for base in (f"{root}{stem}{rank}", f"{stem}{rank}")]
