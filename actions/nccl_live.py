@@ -124,7 +124,7 @@ def end_jobs(cluster: Cluster, name: str, *, deadline_s: float = END_S) -> None:
     """
     until, nap = cluster.clock.steady() + deadline_s, threading.Event()
     sent: set[str] = set()
-    while alive := [str(job.job_id) for job in jobs_named(cluster, name) if not _ended(job.state)]:
+    while alive := [str(job.job_id) for job in jobs_named(cluster, name) if not job_ended(job.state)]:
         if cluster.clock.steady() > until:
             left = f"job {', '.join(alive)} is still there"
             raise FaultError(Fault(FaultKind.FAILED, f"ending {name}", left, f"scancel {' '.join(alive)}"))
@@ -137,7 +137,8 @@ def end_jobs(cluster: Cluster, name: str, *, deadline_s: float = END_S) -> None:
         nap.wait(LOOK_S / 2)
 
 
-def _ended(state: str) -> bool:
+def job_ended(state: str) -> bool:
+    """Whether a job of that short state will not run any more."""
     return state not in STARTED and state != "PD" and job_state(state).kind in ("good", "bad")
 
 
@@ -214,7 +215,7 @@ class LiveTest(Live):
                 jobs = jobs_named(self.cluster, self.name)
             except FaultError:
                 continue
-            if all(_ended(job.state) for job in jobs):
+            if all(job_ended(job.state) for job in jobs):
                 done_waiting = REST_S if not self.stopped.is_set() else LOOK_S
                 if not done.wait(done_waiting):
                     done.set()

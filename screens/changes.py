@@ -6,7 +6,7 @@ Every way ends in the one runner of the cluster, which alone may refuse or send 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -65,6 +65,8 @@ class Changes(Screen[None]):
         def subject(self) -> Subject | None: ...
         def text_view(self) -> TextView | None: ...
         def refresh_chrome(self) -> None: ...
+        def check_entries(self, pointed: Pointed) -> Iterator[Entry]: ...
+        async def do_check(self, command: Command, pointed: Pointed) -> None: ...
         def proposed_reason(self, offer_id: str, pointed: Pointed) -> str: ...
         async def nccl_form(self, *, sweep: bool = False) -> None: ...
         def suggested(self) -> list[list[Subject]]: ...
@@ -109,6 +111,7 @@ class Changes(Screen[None]):
         return (
             *entries(self.keymap, lambda offer: self._why_not(offer, pointed)[0]),
             *other_entries(self.cluster.lock, pointed),
+            *self.check_entries(pointed),
         )
 
     def disabled_keys(self, pointed: Pointed) -> dict[str, str]:
@@ -344,6 +347,8 @@ class Changes(Screen[None]):
             await self.change(command.argument, pointed)
         elif command.id in ("nccl-run", "nccl-sweep"):
             await self.nccl_form(sweep=command.id == "nccl-sweep")
+        elif command.id in ("check-all", "efa-pair", "gpu-dcgm"):
+            await self.do_check(command, pointed)
         elif command.id == "undo":
             await self.undo(command.argument)
         elif command.id == "arm":

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.message import Message
-from textual.screen import Screen
 
 from cockpit.cluster import Cluster
 from cockpit.words import plural
 from screens import outlet
+from screens.check_plans import CheckPlans
 from screens.check_runs import TITLES, CheckSession
 from screens.check_targets import OF_NODE, nodes_of
 from screens.lines import Line, Piece, Subject
@@ -33,7 +33,7 @@ class CheckEnded(Message):
         self.session = session
 
 
-class CheckKeys(Screen[None]):
+class CheckKeys(CheckPlans):
     """What asks nodes is imported when it is first needed."""
 
     cluster: Cluster
@@ -60,10 +60,10 @@ class CheckKeys(Screen[None]):
 
     def check_pieces(self) -> list[Piece]:
         """For the header: the run that is under way, unless the pane in front says more."""
-        session = self._checks
+        session, deep = self._checks, self.deep_pieces()
         if session is None or session.over.is_set() or self.trail.here.view == "pane-checks":
-            return []
-        return [(f"{session.short()}, 6 shows it ", "accent")]
+            return deep
+        return [*deep, (f"{session.short()}, 6 shows it ", "accent")]
 
     # From a key to a run.
 
@@ -75,7 +75,7 @@ class CheckKeys(Screen[None]):
             await self._show_checks(session.kind)
             return
         subjects = next((each for each in self.pointed() if each), [])
-        names = self._nodes_behind(subjects)
+        names = self.nodes_behind(subjects)
         if not names:
             await self.check_all(kind)
         elif all(subject.kind in ("node", "gpu", *OF_NODE) for subject in subjects):
@@ -113,7 +113,8 @@ class CheckKeys(Screen[None]):
 
         await self.app.push_screen(dialog, answered)
 
-    def _nodes_behind(self, subjects: Iterable[Subject]) -> tuple[str, ...]:
+    def nodes_behind(self, subjects: Iterable[Subject]) -> tuple[str, ...]:
+        """The nodes that these stand for, those that Slurm names."""
         view, problems = self.cluster.view, self.cluster.problems()
         found: list[str] = []
         for subject in subjects:

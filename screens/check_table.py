@@ -196,11 +196,10 @@ def record(row: CheckRow) -> dict[str, Any]:
 
 
 def headline(rows: Sequence[CheckRow]) -> str:
-    """`12 · 1 fail · 2 no answer · 3 never checked`."""
+    """`12 · 1 fail · 2 no answer · 3 never`."""
     found = Counter(verdict_word(row) for row in rows)
     order = ("fail", "warn", "no answer", "unknown", "never", "pass", "not applicable")
-    words = {"never": "never checked"}
-    return " · ".join([f"{len(rows):,}", *(f"{found[word]} {words.get(word, word)}" for word in order if found[word])])
+    return " · ".join([f"{len(rows):,}", *(f"{found[word]} {word}" for word in order if found[word])])
 
 
 def check_spec(cluster: Cluster, kind: str) -> PaneSpec:

@@ -27,7 +27,7 @@ class Command:
 
 
 # Commands that change the cluster, or whether it may be changed.
-CHANGES = ("change", "undo", "arm", "disarm", "nccl-run", "nccl-sweep")
+CHANGES = ("change", "undo", "arm", "disarm", "nccl-run", "nccl-sweep", "check-all", "efa-pair", "gpu-dcgm")
 
 
 @dataclass(frozen=True, slots=True)

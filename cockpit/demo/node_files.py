@@ -77,7 +77,9 @@ _STACKS: dict[str, list[tuple[str, str, int]]] = {
 class NodeFiles:
     """The folder of one node. Everything is made at once; only what changes is written again."""
 
-    def __init__(self, folder: Path, name: str, index: int, booted_at: float, efa_lost: int = 0) -> None:
+    def __init__(
+        self, folder: Path, name: str, index: int, booted_at: float, efa_lost: int = 0, plugin: str = ""
+    ) -> None:
         self.folder = folder
         self._booted_at = booted_at
         self._ranks: dict[int, Rank] = {}
@@ -86,7 +88,7 @@ class NodeFiles:
         self._make_proc(name)
         devices = [f"rdmap{79 + number * 3}s0" for number in range(_EFA_DEVICES - efa_lost)]
         self._make_sys(index, devices)
-        node_software.make(folder, devices)
+        node_software.make(folder, devices, plugin)
         (folder / "kmsg").touch()
         _program(folder / "py-spy", _PYSPY.format(folder=folder))
         _program(folder / "scontrol", _LISTPIDS.format(folder=folder))

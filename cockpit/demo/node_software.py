@@ -10,7 +10,7 @@ _LIBFABRIC, _PLUGIN, _NCCL = "2.3.1amzn1.0", "1.17.2", "2.28.3"
 _SLURMD_PID = 2101
 _PACKAGES = (
     f"efa-{EFA_DRIVER}-1.amzn2023.noarch libfabric-aws-{_LIBFABRIC}-1.amzn2023.x86_64 "
-    f"libnccl-ofi-{_PLUGIN}-1.amzn2023.x86_64 rdma-core-58.amzn0-1.amzn2023.x86_64"
+    "libnccl-ofi-{plugin}-1.amzn2023.x86_64 rdma-core-58.amzn0-1.amzn2023.x86_64"
 )
 _HUGE = "HugePages_Total:    5128\nHugePages_Free:     5128\nHugepagesize:       2048 kB\n"
 _STUBS = {
@@ -27,9 +27,9 @@ def huge_pages() -> str:
     return _HUGE
 
 
-def make(folder: Path, devices: Sequence[str]) -> None:
-    """Write it all into a node's folder; `devices` are the names of its EFA devices."""
-    for name, text in _files().items():
+def make(folder: Path, devices: Sequence[str], plugin: str = "") -> None:
+    """Write it all into a node's folder; `devices` are the names of its EFA devices, `plugin` another version of it."""
+    for name, text in _files(plugin or _PLUGIN).items():
         _write(folder / name, text)
     for number in range(len(devices)):
         _write(folder / f"dev/infiniband/uverbs{number}", "")
@@ -52,9 +52,10 @@ def make(folder: Path, devices: Sequence[str]) -> None:
         path.chmod(0o700)
 
 
-def _files() -> dict[str, str]:
+def _files(plugin: str) -> dict[str, str]:
+    packages = _PACKAGES.format(plugin=plugin)
     installed = (
-        f"# EFA installer version: {INSTALLER}\n# Debug packages installed: no\n# Packages installed:\n{_PACKAGES}\n"
+        f"# EFA installer version: {INSTALLER}\n# Debug packages installed: no\n# Packages installed:\n{packages}\n"
     )
     limits = "Limit                     Soft Limit           Hard Limit           Units\n"
     limits += "Max locked memory         unlimited            unlimited            bytes\n"
@@ -70,8 +71,8 @@ def _files() -> dict[str, str]:
         f"{slurmd}/limits": limits,
         f"{slurmd}/cgroup": "0::/system.slice/slurmd.service\n",
         f"{slurmd}/status": "Name:\tslurmd\nState:\tS (sleeping)\nUid:\t0\t0\t0\t0\n",
-        "root/opt/amazon/efa_installed_packages": f"{installed}{_PACKAGES}\n",
-        "root/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so": f"NET/OFI Initializing aws-ofi-nccl {_PLUGIN}\n",
+        "root/opt/amazon/efa_installed_packages": f"{installed}{packages}\n",
+        "root/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so": f"NET/OFI Initializing aws-ofi-nccl {plugin}\n",
         f"root/usr/lib64/libnccl.so.{_NCCL}": "",
         "root/opt/gdrcopy/README": "",
     }

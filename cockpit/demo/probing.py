@@ -86,8 +86,9 @@ class _Watched:
                 state, ranks = node_state(sim, node), node_ranks(sim, node)
             index, booted_at = node.index, node.boot_at or sim.now
             lost = sim.scenario.efa_lost if self._name == _efa_short(sim) else 0
+            plugin = sim.scenario.odd_plugin if self._name == _second_static(sim) else ""
         if self._files is None:
-            self._files = NodeFiles(self._folder, self._name, index, booted_at, lost)
+            self._files = NodeFiles(self._folder, self._name, index, booted_at, lost, plugin)
         self._files.log(due, now)
         if state is not None and ranks is not None:
             self._known = known
@@ -105,6 +106,12 @@ class _Watched:
 def _efa_short(sim: Simulation) -> str:
     """The node whose EFA devices are not all there: the last that is up and never powers down."""
     return next((node.name for node in reversed(list(sim.nodes.values())) if node.static and node.reachable), "")
+
+
+def _second_static(sim: Simulation) -> str:
+    """The node whose software is not that of the others; none where there are too few to tell."""
+    names = [node.name for node in sim.nodes.values() if node.static]
+    return names[1] if len(names) > 2 else ""
 
 
 class GpuFarm:

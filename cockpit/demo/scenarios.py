@@ -41,6 +41,7 @@ class Scenario:
     lead_since_s: float = 0.0  # for how long it has hung or idled when the demo starts
     troubles: tuple[GpuTrouble, ...] = ()
     efa_lost: int = 0  # EFA devices that the last static node lacks
+    odd_plugin: str = ""  # another version of the OFI plugin, on the second static node
     aws: bool = False  # a ParallelCluster with a simulated AWS around it, so that P stops and starts it
 
 
@@ -57,6 +58,7 @@ SCENARIOS: dict[str, Scenario] = {
             1,
             troubles=(GpuTrouble("app", "first", 6, -26 * 60.0),),
             efa_lost=1,
+            odd_plugin="1.16.1",
         ),
         Scenario("calm", "a half-empty healthy cluster", 0.2, 1, 300.0, training=0.25, queue=False, waking=False),
         Scenario(
