@@ -90,7 +90,7 @@ def test_a_shipped_py_spy_runs_from_a_private_folder_and_is_gone_afterwards(tmp_
 def test_without_one_nothing_is_written_and_it_says_what_is_missing(tmp_path: Path) -> None:
     with rank(tmp_path) as process:
         lines = swept(tmp_path, process.pid)
-    assert missing(lines)["stacks"] == "no py-spy on this node"
+    assert missing(lines)["stacks"].startswith("no py-spy on this node")
     assert left_behind(tmp_path) == []
 
 
