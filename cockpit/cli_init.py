@@ -49,7 +49,7 @@ def add(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> Non
 
 def run(arguments: argparse.Namespace) -> int:
     """The whole way; raises ConfigError."""
-    from cockpit.doctor.report import result_lines
+    from cockpit.doctor.report import result_lines, terminal_width
     from cockpit.setup.trial import failures, try_out
     from cockpit.setup.write import draft, write
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"# {path}\n{text}", end="")
         return OK
     print(f"testing the way to {printable(config.head)}")
-    trial = try_out(config, lambda result: print("\n".join(result_lines(result)), flush=True))
+    trial = try_out(config, lambda result: print("\n".join(result_lines(result, terminal_width())), flush=True))
     if not trial.usable and not _all_the_same(arguments):
         print(
             "cockpit: nothing was written; mend the first failure and run it again, or write it with --force",
