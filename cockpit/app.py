@@ -96,6 +96,7 @@ def run_app(config: Config, first: str, *, read_only: bool, look: themes.Look, s
     keymap = read_keymap(config.keys)
     clusters = Clusters.of_config(config, first, read_only=read_only)
     app = CockpitApp(clusters, look=look, keymap=keymap, redact=config.redact_screenshots, seconds=seconds)
+    app.remember = config.remember
     try:
         app.run()
     finally:

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     """Every step, told as it comes."""
     from cockpit.doctor.examine import examine, worst
     from cockpit.doctor.models import Result, Verdict
-    from cockpit.doctor.report import result_lines, summary
+    from cockpit.doctor.report import result_lines, summary, terminal_width
     from cockpit.doctor.wiring import Doctor
 
     try:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
 
     def tell(result: Result) -> None:
         if not arguments.json:
-            print("\n".join(result_lines(result)), flush=True)
+            print("\n".join(result_lines(result, terminal_width())), flush=True)
 
     with Doctor(config, name, read_only=arguments.read_only) as doctor:
         results = examine(doctor.steps(), tell)

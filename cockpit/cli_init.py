@@ -49,7 +49,7 @@ def add(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> Non
 
 def run(arguments: argparse.Namespace) -> int:
     """The whole way; raises ConfigError."""
-    from cockpit.doctor.report import result_lines
+    from cockpit.doctor.report import result_lines, terminal_width
     from cockpit.setup.trial import failures, try_out
     from cockpit.setup.write import draft, write
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"# {path}\n{text}", end="")
         return OK
     print(f"testing the way to {printable(config.head)}")
-    trial = try_out(config, lambda result: print("\n".join(result_lines(result)), flush=True))
+    trial = try_out(config, lambda result: print("\n".join(result_lines(result, terminal_width())), flush=True))
     if not trial.usable and not _all_the_same(arguments):
         print(
             "cockpit: nothing was written; mend the first failure and run it again, or write it with --force",
@@ -146,7 +146,7 @@ def _asked(arguments: argparse.Namespace, found: Found) -> Candidate | None:
     answer = _ask("number of the cluster, or its head as user@host (empty: none): ")
     if answer.isdigit() and 1 <= int(answer) <= len(found.candidates):
         return found.candidates[int(answer) - 1]
-    if not answer or answer.isdigit():
+    if answer in ("", "-") or answer.isdigit():
         print("cockpit: nothing was chosen", file=sys.stderr)
         return None
     arguments.head = answer
@@ -157,7 +157,7 @@ def _all_the_same(arguments: argparse.Namespace) -> bool:
     """Whether a cluster is written that was not reached."""
     if arguments.force:
         return True
-    return not arguments.yes and sys.stdin.isatty() and _ask("it is not reached; write it all the same? [y/N] ") == "y"
+    return not arguments.yes and sys.stdin.isatty() and _says_yes("it is not reached; write it all the same? [y/N] ")
 
 
 def _agreed(arguments: argparse.Namespace, path: Path) -> bool:
@@ -167,11 +167,17 @@ def _agreed(arguments: argparse.Namespace, path: Path) -> bool:
         print("cockpit: say --yes to write it", file=sys.stderr)
         return False
     added = "add it to" if path.exists() else "write"
-    return _ask(f"{added} {path}? [Y/n] ") in ("", "y", "yes")
+    return _says_yes(f"{added} {path}? [Y/n] ", nothing=True)
+
+
+def _says_yes(question: str, *, nothing: bool = False) -> bool:
+    """`nothing` is what just enter means."""
+    answer = _ask(question).lower()
+    return answer in ("y", "yes") or (nothing and not answer)
 
 
 def _ask(question: str) -> str:
     try:
-        return input(question).strip().lower()
-    except EOFError:
-        return ""
+        return input(question).strip()
+    except EOFError:  # ctrl+d is no yes
+        return "-"

@@ -151,6 +151,7 @@ class Config:
     ascii: bool = False
     keys: Mapping[str, KeySetting] = field(default_factory=dict)  # by id, in the file's order
     redact_screenshots: bool = False
+    remember: bool = False
     checks: CheckSettings = CheckSettings()
 
 

@@ -395,11 +395,11 @@ _TOP: dict[str, Reader] = {
     "ascii": _flag,
     "keys": _keys,
     "redact_screenshots": _flag,
+    "remember": _flag,
     "checks": _checks,
 }
 
-# Those that are fields of Config as they are read.
-_SHOWN = ("theme", "ascii", "keys", "redact_screenshots", "checks")
+_SHOWN = ("theme", "ascii", "keys", "redact_screenshots", "remember", "checks")  # fields of Config as they are read
 
 Place = _Place  # what other files of the user's are read with, such as themes
 scalar, section, one_of = _scalar, _section, _one_of

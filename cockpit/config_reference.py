@@ -62,6 +62,10 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "ascii": ("draws with ASCII characters; by itself where the terminal's encoding is not Unicode",),
     "keys": ("other keys for actions, by id, see [below](#keys)", "none"),
     "redact_screenshots": ("in screenshots the digits of account ids and of public IPv4 addresses become `x`",),
+    "remember": (
+        "begins where you left off: the pane, and how each table is sorted, filtered and wide; without it every start "
+        "begins with the problems",
+    ),
     "clusters.*.kind": ("what kind of cluster it is", "found out on the head"),
     "clusters.*.head": ("the head node; `local` when the cockpit runs on it",),
     "clusters.*.ssh_config": (
@@ -149,7 +153,7 @@ def _flat(block: str, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Read
 def _defaults() -> dict[str, Any]:
     """The defaults of the frozen config, by path."""
     cluster, config, own = ClusterConfig(""), Config({}), OwnCheck("", ())
-    found: dict[str, Any] = {key: getattr(config, key) for key in ("theme", "ascii", "redact_screenshots")}
+    found: dict[str, Any] = {key: getattr(config, key) for key in ("theme", "ascii", "redact_screenshots", "remember")}
     found |= {f"{_CLUSTER}.{key}": getattr(cluster, key) for key in ("head", "production", "read_only")}
     found |= _fields(f"{_CLUSTER}.nodes", NodeAccess()) | _fields(f"{_CLUSTER}.refresh", Refresh())
     found |= _fields("rules", Rules()) | _fields("checks.commands[]", own)

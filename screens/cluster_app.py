@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class ClusterApp(LookApp[int]):
     """One screen a cluster; those behind stay as they were and do no work."""
 
+    remember = False  # whether the next start begins where this one was left
+
     def __init__(
         self,
         clusters: Clusters,

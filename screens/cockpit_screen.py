@@ -28,6 +28,7 @@ from screens.nccl_tests import NcclTests
 from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.panes import pane_specs
+from screens.remembered import Remembers
 from screens.subjects import title
 from screens.text_messages import FollowLink
 from screens.text_view import TextView
@@ -53,7 +54,7 @@ class Changed(Message):
         return isinstance(message, Changed)
 
 
-class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
+class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
     """One cluster. It does no work while another cluster's screen is in front."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
@@ -101,6 +102,8 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
         self.cluster.start()
         self.warm_up()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
+        if getattr(self.app, "remember", False):
+            self.begin_to_remember()
 
     def _heard(self, name: str) -> None:
         self.post_message(Changed())
@@ -206,6 +209,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs):
         place, switcher = Place(f"pane-{name}"), self.query_one("#panes", ContentSwitcher)
         if not switcher.query(f"#{place.view}"):
             await switcher.add_content(self._make_pane(place.view))
+            self.restore_tables()
         self.trail.begin(place)  # not before it is there: what ticks meanwhile looks for it
         self._arrive()
 

@@ -37,6 +37,7 @@ class TrialScreen(Screen[str]):
         self._config, self._path = config_of(candidate), path
         self._lines: list[Line] = []
         self._trial: Trial | None = None
+        self._left = threading.Event()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="first"):
@@ -59,7 +60,7 @@ class TrialScreen(Screen[str]):
 
     def _test(self) -> None:
         """Runs on a thread; a screen that was left in the meantime hears nothing more."""
-        trial = try_out(self._config, lambda result: self._tell(result))
+        trial = try_out(self._config, self._tell, stop=self._left)
         if self.is_running:
             self.app.call_from_thread(self._finish, trial)
 
@@ -94,5 +95,6 @@ class TrialScreen(Screen[str]):
             self._begin()
 
     def action_back(self) -> None:
-        """Leave it; a test that runs ends by itself."""
+        """Leave it; a test that runs asks nothing more."""
+        self._left.set()
         self.dismiss(None)

@@ -39,7 +39,8 @@ SHOTS = {
     "hang": (
         Shot("overview", (), r"✖ job \d+ +looks hung"),
         Shot("job", ("g", "enter"), r"rank \d+  pid \d+"),
-        Shot("output", ("o", "f"), r"a collective operation timed out"),
+        Shot("diagnosis", ("H",), r"(?s)\A(?!.*more answers come).*HUNG"),
+        Shot("output", ("escape", "o", "f"), r"a collective operation timed out"),
     ),
     "busy": (
         Shot("gpus", ("3",), r"8 no value"),

@@ -18,8 +18,9 @@ from cockpit.sources.storage import StorageReads
 from cockpit.text import printable
 from cockpit.words import plural
 
+_SHOWN = 120
 _NO_AWS = "the config names nothing of AWS, and the head tells no region"
-_ROLE_STEP = "`cockpit doctor --policy` prints both policies; docs/PERMISSIONS.md says how to put them in place"
+_ROLE_STEP = "`cockpit doctor --policy` prints the policies; docs/PERMISSIONS.md says how to put them in place"
 
 
 class OnAws:
@@ -167,12 +168,17 @@ def of_rights(told: Mapping[str, tuple[Verdict, str]], step: str) -> Finding:
     if missing:
         words += f"; missing: {', '.join(missing)}"
     if open_:
-        why = told[open_[0]][1]
+        why = shortened(told[open_[0]][1])
         words += f"; not known: {', '.join(open_)} ({why})"
     parts = {name: verdict for name, (verdict, _) in told.items()}
     if missing:
         return replace(failed(words, step), parts=parts)
     return replace(passed(words) if not open_ else unknown(words, step), parts=parts)
+
+
+def shortened(text: str) -> str:
+    """The beginning of what a server said."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def policy_text(policies: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,14 +21,26 @@ _WORDS = {
     Verdict.NOT_TRIED: "not tried",
 }
 _WORD_WIDTH, _TITLE_WIDTH = 9, 28
+_USUAL_WIDTH = 120
 
 
-def result_lines(result: Result) -> list[str]:
-    """The line of one step, and below it what to do."""
-    word = _WORDS[result.verdict]
-    first = f"{word:{_WORD_WIDTH}}  {result.title:{_TITLE_WIDTH}}  {printable(result.finding.detail)}"
+def terminal_width() -> int | None:
+    """The width of the terminal that is printed to; None for a file or a pipe, where every step stays one line."""
+    return shutil.get_terminal_size((_USUAL_WIDTH, 1)).columns if sys.stdout.isatty() else None
+
+
+def result_lines(result: Result, width: int | None = None) -> list[str]:
+    """The line of one step, and below it what to do; wrapped at `width` cells, but never the lines to be copied."""
+    first = f"{_WORDS[result.verdict]:{_WORD_WIDTH}}  {result.title:{_TITLE_WIDTH}}  {printable(result.finding.detail)}"
     indent = " " * (_WORD_WIDTH + 2)
-    return [first, *(f"{indent}-> {printable(line)}" for line in result.finding.remedy)]
+    remedies = [f"{indent}-> {printable(line)}" for line in result.finding.remedy]
+    return [*_wrapped(first, " " * (_WORD_WIDTH + _TITLE_WIDTH + 4), width), *remedies]
+
+
+def _wrapped(line: str, indent: str, width: int | None) -> list[str]:
+    if width is None or width < 2 * len(indent):
+        return [line]
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
 
 
 def summary(results: Iterable[Result]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -40,11 +41,16 @@ def config_of(candidate: Candidate) -> ClusterConfig:
     )
 
 
-def try_out(config: ClusterConfig, told: Callable[[Result], None] = lambda result: None) -> Trial:
-    """Every step on this entry; waits for the head, its nodes and AWS, so never call it on the UI thread."""
+def try_out(
+    config: ClusterConfig,
+    told: Callable[[Result], None] = lambda result: None,
+    *,
+    stop: threading.Event | None = None,
+) -> Trial:
+    """Every step on this entry, until `stop` is set; waits for the head, its nodes and AWS: not for the UI thread."""
     with Doctor(Config({config.name: config}, config.name), config.name) as doctor:
         steps = [step for step in doctor.steps() if step.id != "config"]
-        results = examine(steps, told)
+        results = examine(steps, told, stop=stop)
         return Trial(results, _completed(config, doctor))
 
 

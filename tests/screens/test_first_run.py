@@ -49,7 +49,7 @@ def fake_trial(monkeypatch: pytest.MonkeyPatch, *results: Result) -> list[Cluste
     """`try_out` without any machine: tells these results, and that the head is a plain Slurm."""
     asked = []
 
-    def try_out(config: ClusterConfig, told: Callable[[Result], None]) -> Trial:
+    def try_out(config: ClusterConfig, told: Callable[[Result], None], *, stop: threading.Event) -> Trial:
         asked.append(config)
         for result in results:
             told(result)
@@ -164,10 +164,11 @@ async def test_a_name_that_is_taken_is_told_and_nothing_is_lost(
 async def test_leaving_while_a_test_runs_disturbs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def try_out(config: ClusterConfig, told: Callable[[Result], None]) -> Trial:
+    def try_out(config: ClusterConfig, told: Callable[[Result], None], *, stop: threading.Event) -> Trial:
         begun.set()
         go_on.wait(10)
         try:
+            assert stop.is_set()
             told(GOOD)
         finally:
             ended.set()

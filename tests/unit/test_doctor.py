@@ -96,6 +96,15 @@ def test_text_from_outside_stays_on_its_line() -> None:
     assert result_json(result)["verdict"] == "fail"
 
 
+def test_long_words_are_wrapped_below_themselves_and_remedies_stay_whole() -> None:
+    (result,) = examine([step("a", failed("word " * 40, "ssh -o " + "x" * 200))])
+    lines = result_lines(result, 100)
+    assert max(map(len, lines[:-1])) <= 100
+    assert lines[1].startswith(" " * 41 + "word")
+    assert lines[-1].endswith("x" * 200)
+    assert len(result_lines(result)) == 2
+
+
 def test_the_summary_counts() -> None:
     results = examine([step("a", passed("x")), step("b", failed("x")), step("c", passed("x"), "b")])
     assert summary(results) == "1 failure; 1 pass, 1 not tried"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -208,3 +211,39 @@ def test_a_head_that_is_an_option_is_refused(tmp_path: Path) -> None:
     done = init(tmp_path, "--head=-oProxyCommand=x", "--dry-run")
     assert done.returncode == 2
     assert "--head" in done.stderr
+
+
+def answered(home: Path, text: str, *words: str) -> tuple[int, str]:
+    """`init` on a terminal where somebody types; the exit code and the screen."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8", "AWS_EC2_METADATA_DISABLED": "true"}
+    ours, theirs = pty.openpty()
+    argv = [sys.executable, "-m", "cockpit", "init", *words]
+    with subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
+        os.close(theirs)
+        os.write(ours, text.encode())
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal ends with the last process on it
+            while piece := os.read(ours, 65536):
+                shown += piece
+        code = process.wait(60)
+    os.close(ours)
+    return code, shown.decode()
+
+
+def test_somebody_may_choose_by_number_and_agree(demo: DemoCluster, tmp_path: Path) -> None:
+    assert demo.folder is not None
+    words = ["--ssh-config", f"{demo.folder}/ssh_config", "--nodes-port", str(demo.port), "--region", "us-east-1"]
+    hosts = ssh_hosts(demo.folder / "ssh_config")
+    before = 1 if shutil.which("squeue") else 0  # this machine's own Slurm stands first
+    number = before + hosts.index("demo-head") + 1
+    code, shown = answered(tmp_path, f"{number}\n\n", *words)
+    path = tmp_path / ".config" / "cockpit" / "config.yaml"
+    assert (code, path.exists()) == (0, True), shown
+    assert load_config(path).clusters["demo-head"].head == "demo-head"
+
+
+def test_ctrl_d_is_no_yes(tmp_path: Path) -> None:
+    code, shown = answered(tmp_path, "\x04", "--head", "Ops@no-such-host.invalid")
+    assert code == 1, shown
+    assert "Ops@no-such-host.invalid" in shown
+    assert not (tmp_path / ".config" / "cockpit" / "config.yaml").exists()
