@@ -105,7 +105,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "clusters.*.refresh.aws": ("seconds between two readings of EC2 and the fleet",),
     "clusters.*.refresh.storage": ("seconds between two readings of FSx and CloudWatch",),
     "clusters.*.prometheus": (
-        "a Prometheus that scrapes dcgm-exporter: GPUs of nodes that are not dialled, see [PROMETHEUS.md](PROMETHEUS.md)",
+        "a Prometheus that scrapes dcgm-exporter: GPUs of nodes not dialled; see [PROMETHEUS.md](PROMETHEUS.md)",
         "none",
     ),
     "rules.gpu_hot_c": ("a GPU is hot from here on, in °C",),

@@ -108,7 +108,7 @@ class Remembers(Screen[None]):
         # Whoever has gone somewhere in the meantime stays there.
         if seen.pane != "overview" and self.trail.here.view == "pane-overview":
             self.call_later(self.run_action, f"pane('{seen.pane}')")
-        self.set_interval(EVERY_S, self._keep)
+        self.set_interval(EVERY_S, self._remember)
 
     def restore_tables(self) -> None:
         """Look at tables that are new on the screen as they were looked at before."""
@@ -126,7 +126,7 @@ class Remembers(Screen[None]):
         now = {table.id or "": look_of(table) for table in self.query(TablePane) if table.has_class("-restored")}
         return Seen(self.trail.pane.view.removeprefix("pane-"), {**before.tables, **now})
 
-    def _keep(self) -> None:
+    def _remember(self) -> None:
         seen = self.seen()
         if seen == self._kept:
             return
