@@ -14,6 +14,7 @@ from cockpit.checks.models import NodeResult, Result, Verdict
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
 from screens.check_book import check_book
+from screens.lines import Subject
 from tests.check_results import RISING, SHORT, keep, node, nodes
 from tests.screens.change_app import Changed, changing, without_pauses
 from tests.screens.golden import assert_golden
@@ -279,3 +280,50 @@ def test_worst_comes_first_and_the_columns_with_trouble_before_the_others() -> N
 def test_the_example_results_are_what_they_say() -> None:
     assert {each.verdict for each in nodes()} == {Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.UNKNOWN}
     assert RISING.fact.title
+
+
+async def test_the_details_of_a_node_lead_to_its_checks() -> None:
+    async with changing((120, 40)) as pilot:
+        known(pilot, nodes())
+        pilot.cursor_to("gpu-st-p5-7")
+        await pilot.press("enter")
+        await until(pilot, lambda text: "fail: EFA devices: 31 of 32 devices" in text)
+        for _ in range(20):
+            await pilot.press("tab")
+            if pilot.app.cockpit.subject() == Subject("efa", "gpu-st-p5-7"):
+                break
+        await pilot.press("enter")
+        assert "EFA check of gpu-st-p5-7" in pilot.text()
+        assert "Every EFA interface of the instance is one device" in pilot.text()
+
+
+async def test_quarantine_proposes_the_failing_check_too() -> None:
+    async with changing((120, 40)) as pilot:
+        known(pilot, nodes())
+        await pilot.press("6")
+        await until(pilot, lambda text: "gpu-st-p5-7" in text)
+        await pilot.press("g", "colon", *"quarantine", "enter")
+        await pilot.planned()
+        assert "EFA devices: 31 of 32 devices" in pilot.said()
+
+
+async def test_a_queue_is_asked_about_before_all_its_nodes_are_asked() -> None:
+    async with changing((120, 40)) as pilot:
+        asked = hosts(pilot, lambda name: Node())
+        await pilot.app.cockpit.go(Subject("queue", "interactive"))
+        await pilot.press("E")
+        await until(pilot, lambda text: "ask them?" in text)
+        assert "2 nodes behind it: gpu-st-p5-[1-2]" in pilot.said()
+        await pilot.pilot.pause(0.05)
+        await pilot.press("y")
+        await until(pilot, lambda text: "EFA check: 2 nodes" in text)
+        assert sorted(asked) == ["gpu-st-p5-1", "gpu-st-p5-2"]
+
+
+async def test_a_check_is_allowed_on_a_read_only_cluster() -> None:
+    async with changing((120, 40), forced=True) as pilot:
+        asked = hosts(pilot, lambda name: Node())
+        pilot.cursor_to("gpu-st-p5-4")
+        await pilot.press("C")
+        await until(pilot, lambda text: "health check: 1 node" in text)
+        assert asked == ["gpu-st-p5-4"]
