@@ -24,8 +24,6 @@ from tests.still import NOON
 BAD = {"\x1b", "\x07", "\x1e", "\x1f", "\x9b", "\u202e", "\u202c", "\udce9"}
 # Of a node where nothing of EFA is to be seen.
 PARTS = {name: {"rc": 0, "out": "[]", "s": 0.1} for name in parts_for("efa")}
-ANSWER = json.dumps({"k": "look", "v": 1, "t": NOON, "host": "n", "s": 1, "py": "3.9", "parts": PARTS},
-                    separators=(",", ":")).encode()  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -114,15 +112,18 @@ async def test_filters_find_nodes_by_check_verdict_and_queue() -> None:
 class Node:
     """Answers, refuses, or waits until it is let go."""
 
-    def __init__(self, gate: threading.Event | None = None, *, silent: bool = False) -> None:
-        self.gate, self.silent = gate, silent
+    def __init__(self, gate: threading.Event | None = None, *, silent: bool = False, kernel: str = "") -> None:
+        self.gate, self.silent, self.kernel = gate, silent, kernel
 
     def run(self, argv: Any, **_: Any) -> Completed:
         if self.gate is not None:
             self.gate.wait(20)
         if self.silent:
             raise FaultError(Fault(FaultKind.UNREACHABLE, "the node", "no route to host", "is it up?"))
-        return Completed(0, ANSWER, b"", 0.01)
+        rows = json.dumps([["/proc/sys/kernel/osrelease", self.kernel]]) if self.kernel else "[]"
+        parts = PARTS | {"host": {"rc": 0, "out": rows, "s": 0.1}}
+        told = {"k": "look", "v": 1, "t": NOON, "host": "n", "s": 1, "py": "3.9", "parts": parts}
+        return Completed(0, json.dumps(told, separators=(",", ":")).encode(), b"", 0.01)
 
 
 def hosts(pilot: Pilot | Changed, make: Callable[[str], Node]) -> list[str]:
@@ -295,6 +296,14 @@ async def test_the_details_of_a_node_lead_to_its_checks() -> None:
         await pilot.press("enter")
         assert "EFA check of gpu-st-p5-7" in pilot.text()
         assert "Every EFA interface of the instance is one device" in pilot.text()
+
+
+async def test_the_actions_menu_checks_too_and_versions_that_differ_are_told_at_the_end() -> None:
+    async with cockpit(scenario="calm") as pilot:
+        hosts(pilot, lambda name: Node(kernel=name))
+        await pilot.read()
+        await pilot.press("slash", *"st-p5", "enter", "asterisk", "a", "E")
+        await until(pilot, lambda text: "versions differ: kernel" in text)
 
 
 async def test_quarantine_proposes_the_failing_check_too() -> None:
