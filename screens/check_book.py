@@ -6,7 +6,7 @@ The history is read on a thread: a home directory may hang. `rows` never waits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from cockpit.cluster import Cluster
 
 if TYPE_CHECKING:
-    from cockpit.checks.history import KeptRun
+    from cockpit.checks.history import KeptNode, KeptRun
     from cockpit.checks.models import CheckRun, NodeResult, PairResult, Verdict
 
 AGAIN_S = 2.0  # between two looks at the file: other cockpits, the command line and cron write there, too
@@ -79,6 +79,8 @@ class CheckBook:
         self._changes = 0
         self._made: dict[str, tuple[object, tuple[CheckRow, ...]]] = {}
         self._kept: tuple[KeptRun, ...] | None = None
+        self._newest: dict[str, dict[str, tuple[float, KeptNode]]] = {}  # by kind and node, none of this cockpit's
+        self._beside: dict[str, dict[str, dict[str, Said]]] = {}
         self._stamp: object = None
         self._fault = ""
         self._reading = threading.Lock()
@@ -134,7 +136,7 @@ class CheckBook:
         with self._lock:
             own = {node: result for (of, node), result in self._own.items() if of == kind}
             asking = {node for of, node in self._asking if of == kind}
-        newest, beside = self._newest(kind), self._newest_beside(_BESIDE[kind])
+        newest, beside = self._newest.get(kind, {}), self._beside.get(kind, {})
         if not own and not newest and not asking and not beside:
             return
         nodes = self._cluster.view.nodes
@@ -152,24 +154,6 @@ class CheckBook:
                 note=why_not(node) if node else "",
             )
             yield _filled(row, own.get(name), newest.get(name))
-
-    def _newest(self, kind: str) -> dict[str, tuple[float, KeptRun]]:
-        """The newest kept run of each node that is none of this cockpit's."""
-        found: dict[str, tuple[float, KeptRun]] = {}
-        for run in self.kept:
-            if run.kind == kind and run.id not in self._own_ids:
-                found.update(dict.fromkeys(run.nodes, (run.at, run)))
-        return found
-
-    def _newest_beside(self, kind: str) -> dict[str, dict[str, Said]]:
-        """What pair checks or diagnostics said last of each node; of several partners the worst."""
-        told: dict[str, dict[str, Said]] = {}
-        for run in self.kept:
-            for name, node in run.nodes.items() if run.kind == kind else ():
-                told.setdefault(name, {}).update(
-                    {check: Said(verdict, says, run.at) for check, (verdict, says) in node.checks.items()}
-                )
-        return {name: _worst_by_check(checks) for name, checks in told.items()}
 
     # What is new.
 
@@ -239,12 +223,36 @@ class CheckBook:
             except FileNotFoundError:
                 stamp = None
             if self._kept is None or stamp != self._stamp or self._fault:
-                self._kept, self._stamp, self._fault = CheckHistory(path).load(), stamp, ""
+                runs = CheckHistory(path).load()
+                # Here, since a year of runs takes longer to go through than a key may wait.
+                self._newest = {kind: _newest_of(runs, kind, self._own_ids) for kind in KINDS}
+                self._beside = {kind: _beside_of(runs, _BESIDE[kind]) for kind in KINDS}
+                self._kept, self._stamp, self._fault = runs, stamp, ""
         except OSError as error:  # what was read before stays
             self._kept, self._fault = self._kept or (), error.strerror or str(error)
 
 
-def _filled(row: CheckRow, own: NodeResult | None, kept: tuple[float, KeptRun] | None) -> CheckRow:
+def _newest_of(runs: Iterable[KeptRun], kind: str, own_ids: Container[str]) -> dict[str, tuple[float, KeptNode]]:
+    """What the newest run said of each node; those of this cockpit are known better already."""
+    found: dict[str, tuple[float, KeptNode]] = {}
+    for run in runs:
+        if run.kind == kind and run.id not in own_ids:
+            found.update({name: (run.at, node) for name, node in run.nodes.items()})
+    return found
+
+
+def _beside_of(runs: Iterable[KeptRun], kind: str) -> dict[str, dict[str, Said]]:
+    """What pair checks or diagnostics said last of each node; of several partners the worst."""
+    told: dict[str, dict[str, Said]] = {}
+    for run in runs:
+        for name, node in run.nodes.items() if run.kind == kind else ():
+            told.setdefault(name, {}).update(
+                {check: Said(verdict, says, run.at) for check, (verdict, says) in node.checks.items()}
+            )
+    return {name: _worst_by_check(checks) for name, checks in told.items()}
+
+
+def _filled(row: CheckRow, own: NodeResult | None, kept: tuple[float, KeptNode] | None) -> CheckRow:
     """With what is newer: this cockpit's result, or a run of somebody else's."""
     from dataclasses import replace
 
@@ -262,7 +270,7 @@ def _filled(row: CheckRow, own: NodeResult | None, kept: tuple[float, KeptRun] |
         )
     if kept is None:
         return row
-    at, node = kept[0], kept[1].nodes[row.node]
+    at, node = kept
     said = {check: Said(verdict, says, at) for check, (verdict, says) in node.checks.items()}
     return replace(row, at=at, checks={**said, **row.checks}, fault=node.fault, versions=node.versions)
 

@@ -50,6 +50,7 @@ class CheckPane(Vertical):
         self._cluster, self._session = cluster, session
         self._made = {kind: CheckTable(kind, cluster.clock.now) for kind in ("efa", "health")}
         self._ordered: dict[str, object] = {}
+        self._looked_at: dict[str, object] = {}
         self.view = "efa"
         specs = {"efa": check_spec(cluster, "efa"), "health": check_spec(cluster, "health")}
         specs["versions"] = versions_spec(cluster)
@@ -108,6 +109,9 @@ class CheckPane(Vertical):
     def _order_columns(self) -> None:
         """Checks with trouble stand before the others, as soon as there is some."""
         rows = self.table.spec.rows(self._cluster.view) or ()
+        if rows is self._looked_at.get(self.view):
+            return
+        self._looked_at[self.view] = rows
         if self.view == "versions":
             odd = odd_names(rows)
             self._set_columns(odd, lambda: version_columns(self._cluster.clock.now, odd))

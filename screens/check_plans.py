@@ -116,9 +116,9 @@ class CheckPlans(Screen[None]):
 
         if pairs := pairs_found(run.result):
             at = min(pair.at for pair in pairs)
-            self._keep(CheckRun(run_id(at), "pair", at, sum(pair.took_s for pair in pairs), pairs=pairs))
+            self.keep_check(CheckRun(run_id(at), "pair", at, sum(pair.took_s for pair in pairs), pairs=pairs))
 
-    def _keep(self, run: CheckRun) -> None:
+    def keep_check(self, run: CheckRun) -> None:
         """Write it down on a thread, since a home directory may hang."""
         from screens.check_book import check_book
 
@@ -196,7 +196,7 @@ class CheckPlans(Screen[None]):
             why = live.fault or "it was stopped"
             outlet.tell(self.app, f"GPU diagnostics: {why}", severity="warning")
             return
-        self._keep(live.kept)
+        self.keep_check(live.kept)
         bad = {node: result for node, result in live.found.items() if result.verdict.value != "pass"}
         told = "; ".join(f"{node}: {result.says}" for node, result in list(bad.items())[:4])
         more = "; 6 and m show it"

@@ -139,6 +139,8 @@ class CheckSession:
         told = ", ".join([count, *(self._bad() or ["all well"])])
         stopped = "stopped: " if run.cancelled else ""
         kept = f"; {self.trouble}" if self.trouble else ""
+        if run.drift:
+            told += f"; versions differ: {', '.join(dict.fromkeys(each.title for each in run.drift))}"
         named = self._names() if names else ""
         return f"{self.title}: {stopped}{told}, in {span(run.took_s)}{named}{kept}"
 

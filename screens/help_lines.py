@@ -37,6 +37,8 @@ LEGENDS: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         "queue": (("R 4  PD 20", "a whole array on one line: how many of its tasks are in each state"),),
         "nccl": (("of expected", "by this cluster's last good ones of the same shape, else by the catalogue"),),
+        "checks-efa": (("ok, n/a", "as it should be; makes no sense on this node"),),
+        "checks-health": (("ok, n/a", "as it should be; makes no sense on this node"),),
         "gpus": (("heatmap", "a cell is a GPU: height and colour are its value, a sign is its state"),),
     }
 )

@@ -46,6 +46,8 @@ _ACTIONS: tuple[tuple[str, Reason], ...] = (
     ("app.explain", _always),
     ("subject.output", _output),
     ("subject.diagnose", _diagnose),
+    ("checks.efa", _always),
+    ("checks.health", _always),
     ("subject.ssh", _ssh),
     ("subject.acknowledge", _acknowledge),
     ("grid.copy", _something),

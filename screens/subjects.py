@@ -141,4 +141,5 @@ def problems_of(problems: Iterable[Problem], subject: Subject) -> Sequence[Probl
     """The problems that are about it, or it itself."""
     if subject.kind == "problem":
         return [problem for problem in problems if subject.key in (problem.key, "")]
-    return [problem for problem in problems if (subject.kind, subject.key) in problem.about]
+    about = ("node" if subject.kind in CHECKED else subject.kind, subject.key)
+    return [problem for problem in problems if about in problem.about]

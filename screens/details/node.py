@@ -10,6 +10,7 @@ from cockpit.joins import reason_applies
 from cockpit.kinds.notes import node_note
 from cockpit.models import Freshness, Job, Node
 from cockpit.words import MISSING, count, mib, moment, span
+from screens.details.checks_known import checks_of
 from screens.details.gpu_rows import gpu_lines_of
 from screens.details.node_instance import event_lines, instance_lines
 from screens.details.node_machine import machine_lines
@@ -30,6 +31,7 @@ def node_lines(cluster: Cluster, node: Node) -> list[Line]:
         lines.append([f"  {note}"])
     rows = [row for row in cluster.view.gpu_rows if row.node == node.name]
     lines += [[], section("jobs on it"), *_jobs_on(cluster, node, rows)]
+    lines += checks_of(cluster, node.name)
     lines += _gpus(cluster, node, rows)
     lines += [*instance_lines(cluster, node.name), *event_lines(cluster, node.name)]
     lines += machine_lines(cluster, node.name, rows)

@@ -14,6 +14,7 @@ from cockpit.checks.models import NodeResult, Result, Verdict
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
 from screens.check_book import check_book
+from screens.lines import Subject
 from tests.check_results import RISING, SHORT, keep, node, nodes
 from tests.screens.change_app import Changed, changing, without_pauses
 from tests.screens.golden import assert_golden
@@ -23,8 +24,6 @@ from tests.still import NOON
 BAD = {"\x1b", "\x07", "\x1e", "\x1f", "\x9b", "\u202e", "\u202c", "\udce9"}
 # Of a node where nothing of EFA is to be seen.
 PARTS = {name: {"rc": 0, "out": "[]", "s": 0.1} for name in parts_for("efa")}
-ANSWER = json.dumps({"k": "look", "v": 1, "t": NOON, "host": "n", "s": 1, "py": "3.9", "parts": PARTS},
-                    separators=(",", ":")).encode()  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -113,15 +112,18 @@ async def test_filters_find_nodes_by_check_verdict_and_queue() -> None:
 class Node:
     """Answers, refuses, or waits until it is let go."""
 
-    def __init__(self, gate: threading.Event | None = None, *, silent: bool = False) -> None:
-        self.gate, self.silent = gate, silent
+    def __init__(self, gate: threading.Event | None = None, *, silent: bool = False, kernel: str = "") -> None:
+        self.gate, self.silent, self.kernel = gate, silent, kernel
 
     def run(self, argv: Any, **_: Any) -> Completed:
         if self.gate is not None:
             self.gate.wait(20)
         if self.silent:
             raise FaultError(Fault(FaultKind.UNREACHABLE, "the node", "no route to host", "is it up?"))
-        return Completed(0, ANSWER, b"", 0.01)
+        rows = json.dumps([["/proc/sys/kernel/osrelease", self.kernel]]) if self.kernel else "[]"
+        parts = PARTS | {"host": {"rc": 0, "out": rows, "s": 0.1}}
+        told = {"k": "look", "v": 1, "t": NOON, "host": "n", "s": 1, "py": "3.9", "parts": parts}
+        return Completed(0, json.dumps(told, separators=(",", ":")).encode(), b"", 0.01)
 
 
 def hosts(pilot: Pilot | Changed, make: Callable[[str], Node]) -> list[str]:
@@ -279,3 +281,58 @@ def test_worst_comes_first_and_the_columns_with_trouble_before_the_others() -> N
 def test_the_example_results_are_what_they_say() -> None:
     assert {each.verdict for each in nodes()} == {Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.UNKNOWN}
     assert RISING.fact.title
+
+
+async def test_the_details_of_a_node_lead_to_its_checks() -> None:
+    async with changing((120, 40)) as pilot:
+        known(pilot, nodes())
+        pilot.cursor_to("gpu-st-p5-7")
+        await pilot.press("enter")
+        await until(pilot, lambda text: "fail: EFA devices: 31 of 32 devices" in text)
+        for _ in range(20):
+            await pilot.press("tab")
+            if pilot.app.cockpit.subject() == Subject("efa", "gpu-st-p5-7"):
+                break
+        await pilot.press("enter")
+        assert "EFA check of gpu-st-p5-7" in pilot.text()
+        assert "Every EFA interface of the instance is one device" in pilot.text()
+
+
+async def test_the_actions_menu_checks_too_and_versions_that_differ_are_told_at_the_end() -> None:
+    async with cockpit(scenario="calm") as pilot:
+        hosts(pilot, lambda name: Node(kernel=name))
+        await pilot.read()
+        await pilot.press("slash", *"st-p5", "enter", "asterisk", "a", "E")
+        await until(pilot, lambda text: "versions differ: kernel" in text)
+
+
+async def test_quarantine_proposes_the_failing_check_too() -> None:
+    async with changing((120, 40)) as pilot:
+        known(pilot, nodes())
+        await pilot.press("6")
+        await until(pilot, lambda text: "gpu-st-p5-7" in text)
+        await pilot.press("g", "colon", *"quarantine", "enter")
+        await pilot.planned()
+        assert "EFA devices: 31 of 32 devices" in pilot.said()
+
+
+async def test_a_queue_is_asked_about_before_all_its_nodes_are_asked() -> None:
+    async with changing((120, 40)) as pilot:
+        asked = hosts(pilot, lambda name: Node())
+        await pilot.app.cockpit.go(Subject("queue", "interactive"))
+        await pilot.press("E")
+        await until(pilot, lambda text: "ask them?" in text)
+        assert "2 nodes behind it: gpu-st-p5-[1-2]" in pilot.said()
+        await pilot.pilot.pause(0.05)
+        await pilot.press("y")
+        await until(pilot, lambda text: "EFA check: 2 nodes" in text)
+        assert sorted(asked) == ["gpu-st-p5-1", "gpu-st-p5-2"]
+
+
+async def test_a_check_is_allowed_on_a_read_only_cluster() -> None:
+    async with changing((120, 40), forced=True) as pilot:
+        asked = hosts(pilot, lambda name: Node())
+        pilot.cursor_to("gpu-st-p5-4")
+        await pilot.press("C")
+        await until(pilot, lambda text: "health check: 1 node" in text)
+        assert asked == ["gpu-st-p5-4"]

@@ -95,7 +95,8 @@ async def test_two_marked_nodes_are_a_pair_after_a_plan_and_its_result_is_kept()
 
 async def test_one_node_is_no_pair_and_a_read_only_cluster_has_none() -> None:
     async with changing((120, 40)) as pilot:
-        await pilot.press("a")
+        await pilot.press("a", "end")
+        await pilot.press(*["up"] * 2)
         assert "mark two nodes or more (space)" in pilot.said()
         await pilot.press("escape")
     async with changing((120, 40), forced=True) as pilot:
