@@ -23,6 +23,7 @@ from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
 from cockpit.fleet_state import Fleet
 from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
+from cockpit.gpu_wiring import INTERVAL_S, PROMETHEUS, GpuWiring
 from cockpit.hosts import open_host, retry_now
 from cockpit.hosts.base import Host
 from cockpit.instance_join import join
@@ -78,6 +79,7 @@ class Cluster(Questions):
             interval_s=config.refresh.gpus,
             clock=clock,
         )
+        self.gpus = GpuWiring(config, self.streams, self.store, clock)
         self.view = View()
         self._fleet_join = FleetJoin(self.rules)
         self._fleet_problems = FleetProblems()
@@ -101,13 +103,15 @@ class Cluster(Questions):
         self._gpus_wanted = threading.Event()
         self._gpus_lock = threading.Lock()
         if watch_gpus:
-            self._gpus = self._poller(GPUS, self.streams.collect, config.refresh.gpus / 2)
+            self._gpus = self._poller(GPUS, self.gpus.read, config.refresh.gpus / 2)
             self._pollers += (self._gpus,)
         self._begin_aws()
         self.store.listen(self._join)
 
     def _begin_aws(self) -> None:
         """Poll what is asked only of some clusters; of some it is known only when the head was surveyed."""
+        if self.watches_gpus and self.gpus.wanted:
+            self._begin(PROMETHEUS, self.gpus.read_prometheus, INTERVAL_S)
         if self.aws.wanted:
             self._begin(AWS, self.aws.read, self.config.refresh.aws)
         if self.aws.file_systems:
@@ -131,6 +135,13 @@ class Cluster(Questions):
         )
 
     def _gpu_targets(self) -> Iterable[Target]:
+        return self.gpus.dialled(self._with_machines())
+
+    def look_closely(self, node: str) -> None:
+        """Somebody looks at this node; where a Prometheus stands in for probes, it gets one. Waits for Prometheus."""
+        self.gpus.look_closely(node)
+
+    def _with_machines(self) -> Iterable[Target]:
         """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
         for node in self.view.nodes or ():
             if self.only_nodes is not None and node.name not in self.only_nodes:

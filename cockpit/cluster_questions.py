@@ -56,8 +56,13 @@ class Questions:
         address = next((node.address for node in self.view.nodes or () if node.name == name), "")
         return self._open_nodes().node(name, address)
 
+    def look_closely(self, node: str) -> None:
+        """Somebody looks at this node."""
+        raise NotImplementedError
+
     def node_detail(self, name: str) -> NodeDetail:
         """Everything Slurm tells of one node; waits for the head, so never call it on the UI thread."""
+        self.look_closely(name)
         args = ["-d", "show", "node", name]
         return parse_node_detail(self.slurm.read("scontrol", args, f"reading node {name}"))
 

@@ -54,6 +54,18 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """A Prometheus with the series of dcgm-exporter; `node_labels` may name a node, the first that is set counts.
+
+    `select` is more of a selector in PromQL, such as `cluster="prod"`, where several clusters share it.
+    """
+
+    url: str
+    node_labels: tuple[str, ...] = ("Hostname", "instance")
+    select: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterConfig:
     """One entry under `clusters:`; see docs/CONFIG.md for each key."""
 
@@ -71,7 +83,7 @@ class ClusterConfig:
     production: bool = False
     read_only: bool = False
     refresh: Refresh = Refresh()
-    prometheus: str | None = None
+    prometheus: PrometheusSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

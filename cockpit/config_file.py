@@ -21,6 +21,7 @@ from cockpit.config import (
     KeySetting,
     NodeAccess,
     OwnCheck,
+    PrometheusSettings,
     Refresh,
     Rules,
     theme_names,
@@ -204,6 +205,14 @@ def _web_address(place: _Place, node: yaml.Node) -> str:
     return url
 
 
+def _prometheus(place: _Place, node: yaml.Node) -> PrometheusSettings:
+    whole = _section({"url": _web_address, "node_labels": _list_of(_scalar), "select": _scalar})
+    values = {"url": _web_address(place, node)} if isinstance(node, yaml.ScalarNode) else whole(place, node)
+    if "url" not in values:
+        raise place.error(node, "needs `url`")
+    return PrometheusSettings(**values)
+
+
 def _role(place: _Place, node: yaml.Node) -> str:
     arn = _scalar(place, node)
     if not _ROLE.fullmatch(arn):
@@ -254,14 +263,9 @@ _CLUSTER: dict[str, Reader] = {
     "production": _flag,
     "read_only": _flag,
     "refresh": _section(
-        {
-            "slurm": _number(1, 3600),
-            "gpus": _number(1, 3600),
-            "aws": _number(5, 86400),
-            "storage": _number(5, 86400),
-        }
+        {**dict.fromkeys(("slurm", "gpus"), _number(1, 3600)), **dict.fromkeys(("aws", "storage"), _number(5, 86400))}
     ),
-    "prometheus": _web_address,
+    "prometheus": _prometheus,
 }
 
 _RULES: dict[str, Reader] = {

@@ -20,6 +20,7 @@ for _read, _form in (
     (reader_of._file, "a file"),
     (reader_of._head, "local, user@host[:port] or an ssh alias"),
     (reader_of._web_address, "http:// or https://"),
+    (reader_of._prometheus, "http:// or https://, or a block"),
     (reader_of._role, "ARN of an IAM role"),
     (reader_of._words, "a block of words"),
     (reader_of._pattern, "a regular expression"),
@@ -99,7 +100,12 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "clusters.*.refresh.gpus": ("seconds between two readings of a node",),
     "clusters.*.refresh.aws": ("seconds between two readings of EC2 and the fleet",),
     "clusters.*.refresh.storage": ("seconds between two readings of FSx and CloudWatch",),
-    "clusters.*.prometheus": ("address of a Prometheus that scrapes DCGM-exporter", "none"),
+    "clusters.*.prometheus": (
+        "a Prometheus that scrapes DCGM-exporter: its address, or `{url: …, node_labels: [Hostname, instance], "
+        "select: 'cluster=\"prod\"'}`; it tells the GPUs of nodes that are not dialled, see "
+        "[PROMETHEUS.md](PROMETHEUS.md)",
+        "none",
+    ),
     "rules.gpu_hot_c": ("a GPU is hot from here on, in °C",),
     "rules.gpu_idle_pct": ("a job's GPU counts as little used below this mean utilisation, in percent",),
     "rules.gpu_idle_for": ("for so long",),

@@ -47,6 +47,7 @@ class DriverState(str, Enum):
     OK = "ok"  # NVML answers
     SMI = "nvidia-smi"  # NVML cannot be used here, nvidia-smi answers
     NEURON = "neuron"  # AWS Trainium or Inferentia
+    DCGM = "dcgm"  # DCGM's exporter answers, read from a Prometheus
     SILENT = "silent"  # asked, and overdue by some seconds: no trouble yet, but nothing is known of now
     SLOW = "slow"  # asked, no answer yet, for longer than is normal
     HUNG = "hung"  # driver not answering: its reader was killed and may still be stuck

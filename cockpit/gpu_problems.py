@@ -22,7 +22,7 @@ PROCESSES_S = 60.0
 LASTING_S = 60.0
 COOLER_C = 3.0
 
-_READABLE = (DriverState.OK, DriverState.SILENT, DriverState.SMI)
+_READABLE = (DriverState.OK, DriverState.SILENT, DriverState.SMI, DriverState.DCGM)
 _RANK = {health: rank for rank, health in enumerate(Health)}
 _Pick = Callable[[GpuRow, NodeReading], bool]
 

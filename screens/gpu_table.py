@@ -12,7 +12,7 @@ from cockpit.words import MISSING, span
 from screens.grid_model import Cell, Column
 from themes import STATE_TOKENS
 
-_ANSWERS = (DriverState.OK, DriverState.SMI, DriverState.NEURON)
+_ANSWERS = (DriverState.OK, DriverState.SMI, DriverState.NEURON, DriverState.DCGM)
 
 
 @dataclass(frozen=True, slots=True)

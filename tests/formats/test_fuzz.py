@@ -15,11 +15,14 @@ from hypothesis import strategies as st
 from cockpit.demo.programs.registry import run
 from cockpit.demo.sim import Simulation
 from cockpit.formats.errors import FormatError
+from cockpit.formats.prometheus import FIELDS, GPU_LABELS
 from cockpit.formats.sinfo import node_args
 from cockpit.formats.squeue import queue_args
 from cockpit.text import printable
 from tests.formats import fuzz
 
+# Of hypothesis about itself: huge representations, and the demo's own use of random.
+pytestmark = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
 Strategy = st.SearchStrategy[Any]
 Shape = Callable[[str], Strategy]
 MARK = "m0"
@@ -89,6 +92,20 @@ def probe_lines(module: str) -> Strategy:
     return st.lists(st.one_of(line, line, line, fuzz.raw(module)), max_size=8)
 
 
+def series(module: str) -> Strategy:
+    """An answer of Prometheus whose labels, names and numbers are anything."""
+    words = st.sampled_from((*fuzz.words_of(module), *fuzz.NASTY))
+    names = st.sampled_from(["DCGM_FI_DEV_" + word for word in FIELDS] + ["", "up"])
+    more = dict.fromkeys(GPU_LABELS, words)
+    labels = st.fixed_dictionaries({"__name__": names, "Hostname": words}, optional=more)
+    number = st.one_of(st.floats().map(str), st.integers(-(2**70), 2**70).map(str), words)
+    point = st.one_of(st.tuples(st.floats(0, 2e9), number).map(list), fuzz.answers(module))
+    one = st.builds(lambda label, points: {"metric": label, "values": points}, labels, st.lists(point, max_size=4))
+    found = st.lists(st.one_of(one, one, fuzz.answers(module)), max_size=6)
+    told = found.map(lambda result: {"status": "success", "data": {"resultType": "matrix", "result": result}})
+    return st.one_of(told.map(lambda answer: json.dumps(answer).encode()), as_json(module))
+
+
 def of(module: str, shape: Shape, *names: str) -> dict[str, Shape]:
     return {f"{module}.{name}": shape for name in names}
 
@@ -146,6 +163,7 @@ PARSERS: dict[str, Shape] = {
     **of("probe_smi", text, "bus_id"),
     **of("probe_values", as_json, "parse_line"),
     **of("probe_values", value, "value", "text", "number", "whole"),
+    **of("prometheus", series, "parse_answer"),
     **of("ras", as_json, "parse_ras", "parse_event"),
     **of("scontrol", raw, "parse_ping", "parse_config", "parse_partitions", "parse_reservations"),
     **of("scontrol", text, "version_of"),
@@ -210,6 +228,8 @@ OTHERS: dict[str, str] = {
     **dict.fromkeys(("records.split_records", "records.split_fields"), "fuzzed through squeue and sinfo"),
     **dict.fromkeys(("slurm_errors.classify", "slurm_errors.complaint"), "fuzzed below"),
     **dict.fromkeys(("listpids.says_none",), "fuzzed below"),
+    **dict.fromkeys(("prometheus.read_machines", "prometheus.xid_events"), "fuzzed below"),
+    **dict.fromkeys(("prometheus.value_of", "prometheus.label_of"), "fuzzed through prometheus.read_machines"),
     **dict.fromkeys(
         (
             "probe_gpus.with_fast", "probe_gpus.with_slow", "probe_gpus.row_error", "probe_gpus.throttle_words",
@@ -270,6 +290,19 @@ def test_what_slurm_complains_of(rc: int, stdout: bytes, stderr: bytes) -> None:
     assert not fuzz.harmful(classify(rc, stdout, stderr, what="squeue"))
     assert not fuzz.harmful(complaint(rc, stdout, stderr, what="squeue"))
     assert says_none(stdout, stderr) in (True, False)
+
+
+@CHECKS
+@given(series("prometheus"), series("prometheus"))
+def test_what_prometheus_tells(values: bytes, times: bytes) -> None:
+    from cockpit.formats.prometheus import parse_answer, read_machines, xid_events
+
+    try:
+        told, when = parse_answer(values), parse_answer(times)
+    except FormatError:
+        return
+    assert not fuzz.harmful(read_machines(told, when, ("Hostname", "instance")))
+    assert not fuzz.harmful(xid_events(told, 0.0))
 
 
 def test_every_parser_is_fuzzed() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cockpit.config import ConfigError, KeySetting, NodeAccess, Refresh
+from cockpit.config import ConfigError, KeySetting, NodeAccess, PrometheusSettings, Refresh
 from cockpit.config_file import load_config
 
 FULL = """\
@@ -109,6 +109,7 @@ def test_keys_are_kept_with_their_place(tmp_path: Path) -> None:
         ("clusters:\n  a:\n    head: me@head:" + "9" * 5000 + "\n", 3, "has a port outside 1 to 65535"),
         ("clusters: [\n", 2, "not valid YAML"),
         ("clusters:\n  a:\n    prometheus: prom:9090\n", 3, "must be an http://"),
+        ("clusters:\n  a:\n    prometheus: {select: 'a=\"b\"'}\n", 3, "needs `url`"),
     ],
 )
 def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, text: str, line: int, words: str) -> None:
@@ -160,3 +161,14 @@ def test_a_config_error_is_one_harmless_line_whatever_it_quotes(tmp_path: Path) 
 def test_every_written_form_of_a_head_is_taken(tmp_path: Path, head: str) -> None:
     config = load_config(write(tmp_path, f"clusters:\n  a:\n    head: '{head}'\n"))
     assert config.clusters["a"].head == head
+
+
+def test_a_prometheus_by_its_address_alone_or_with_labels(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "clusters:\n  a:\n    prometheus: http://prom:9090\n"
+        "  b:\n    prometheus: {url: 'https://p', node_labels: [node, instance], select: 'cluster=\"b\"'}\n"
+    )
+    found = load_config(path).clusters
+    assert found["a"].prometheus == PrometheusSettings("http://prom:9090")
+    assert found["b"].prometheus == PrometheusSettings("https://p", ("node", "instance"), 'cluster="b"')

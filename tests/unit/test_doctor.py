@@ -16,7 +16,7 @@ import pytest
 
 from cockpit import aws_policy
 from cockpit.aws_models import AwsScope
-from cockpit.config import ClusterConfig, Config
+from cockpit.config import ClusterConfig, Config, PrometheusSettings
 from cockpit.demo.cluster import DemoCluster
 from cockpit.doctor import on_prometheus
 from cockpit.doctor.aws_rights import asks, needed
@@ -132,7 +132,7 @@ def test_the_state_directory_must_be_writable(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_prometheus_that_is_not_there_fails_with_the_line_to_try(free_port: int) -> None:
-    config = replace(ClusterConfig("x"), prometheus=f"http://127.0.0.1:{free_port}")
+    config = replace(ClusterConfig("x"), prometheus=PrometheusSettings(f"http://127.0.0.1:{free_port}"))
     (asked,) = on_prometheus.steps(config)
     found = asked.look()
     assert found.verdict is Verdict.FAIL
