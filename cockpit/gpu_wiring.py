@@ -18,7 +18,7 @@ from cockpit.store import Store
 if TYPE_CHECKING:  # urllib is loaded only where a Prometheus is configured
     from cockpit.sources.prometheus import PrometheusReading, PrometheusReads
 
-INTERVAL_S = 15.0
+INTERVAL_S = 30.0  # the exporter's own
 CLOSELY_S = 600.0  # so long a node is dialled after somebody has looked at it
 PROMETHEUS: SourceKey[PrometheusReading] = SourceKey("prometheus")
 

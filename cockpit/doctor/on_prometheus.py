@@ -7,7 +7,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from cockpit.config import ClusterConfig
+from cockpit.config import ClusterConfig, PrometheusSettings
 from cockpit.doctor.models import Finding, Step, failed, not_applicable, passed
 from cockpit.text import printable
 
@@ -29,10 +29,11 @@ def steps(config: ClusterConfig) -> tuple[Step, ...]:
     )
 
 
-def _look(url: str | None) -> Finding:
-    if url is None:
+def _look(settings: PrometheusSettings | None) -> Finding:
+    if settings is None:
         return not_applicable("the config names none")
-    asked = f"{url.rstrip('/')}/api/v1/query?{urllib.parse.urlencode({'query': f'count({_METRIC})'})}"
+    url, select = settings.url, f"{{{settings.select}}}" if settings.select else ""
+    asked = f"{url.rstrip('/')}/api/v1/query?{urllib.parse.urlencode({'query': f'count({_METRIC}{select})'})}"
     by_hand = f"by hand: curl -sS '{asked}'"
     try:
         with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the config admits http(s) only
@@ -46,5 +47,5 @@ def _look(url: str | None) -> Finding:
     except (ValueError, KeyError, IndexError, TypeError):
         return failed(f"what answers at {url} is no Prometheus", by_hand)
     if not number:
-        return failed(f"it answers, but has no series {_METRIC}", "is DCGM-exporter on the nodes, and scraped?")
+        return failed(f"it answers, but has no series {_METRIC}{select}", "is DCGM-exporter on the nodes, and scraped?")
     return passed(f"{number} GPUs have {_METRIC}")

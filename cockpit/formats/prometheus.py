@@ -43,7 +43,8 @@ SLOW = {
 }
 _MEMORY = ("FB_TOTAL", "FB_FREE", "FB_RESERVED")
 FIELDS = (*FAST, *SLOW, *_MEMORY, XID)
-GPU_LABELS = ("UUID", "gpu", "device", "modelName", "pci_bus_id", "GPU_I_ID")
+KEY_LABELS = ("UUID", "gpu", "pci_bus_id", "GPU_I_ID")  # which GPU it is, or which slice of one
+GPU_LABELS = (*KEY_LABELS, "device", "modelName")
 _BLANK = Missing(Lack.UNSUPPORTED, "DCGM has no value")
 _BLANK_32, _BLANK_32_END, _BLANK_64 = 0x7FFFFFF0, 0x7FFFFFFF, 140737488355328.0
 _WHAT = "reading Prometheus' answer"
@@ -89,17 +90,26 @@ def parse_answer(raw: bytes) -> tuple[Series, ...]:
     found = data.get("result")
     if data.get("resultType") not in ("vector", "matrix") or not isinstance(found, list) or len(found) > MAX_SERIES:
         raise FormatError(_WHAT, "it is neither a vector nor a matrix")
-    return tuple(one for each in found if (one := _series(each)) is not None)
+    seen: dict[Any, str] = {}  # most labels say the same in every series
+    return tuple(one for each in found if (one := _series(each, seen)) is not None)
 
 
-def _series(raw: Any) -> Series | None:
+def _series(raw: Any, seen: dict[Any, str]) -> Series | None:
     labels = raw.get("metric") if isinstance(raw, dict) else None
     if not isinstance(labels, dict):
         return None
     points = raw.get("values") if "values" in raw else [raw.get("value")]
     told = [point for each in (points if isinstance(points, list) else ()) if (point := _point(each)) is not None]
-    named = {printable(cut(str(key), 80)): printable(cut(str(value), 200)) for key, value in labels.items()}
+    named = {_clean(key, seen): _clean(value, seen) for key, value in labels.items()}
     return Series(named, tuple(told))
+
+
+def _clean(raw: Any, seen: dict[Any, str]) -> str:
+    text = raw if isinstance(raw, str) else str(raw)
+    found = seen.get(text)
+    if found is None:
+        found = seen[text] = printable(cut(text, 200))
+    return found
 
 
 def _point(raw: Any) -> tuple[float, float] | None:
@@ -137,12 +147,13 @@ def read_machines(values: Iterable[Series], times: Iterable[Series], names: Sequ
     `times` are series whose values are when a GPU was last scraped; a GPU without one has no time and no values.
     """
     told: dict[str, dict[str, _Told]] = {}
+    for series in times:
+        label, key = label_of(series.labels, names), _key(series.labels)
+        if label and key and series.points:
+            gpu = told.setdefault(label, {}).setdefault(key, _Told(series.labels))
+            gpu.taken_at = max(gpu.taken_at or 0.0, series.points[-1][1])
     for series in values:
         _take(told, series, names)
-    for series in times:
-        gpu = told.get(label_of(series.labels, names), {}).get(_key(series.labels))
-        if gpu is not None and series.points:
-            gpu.taken_at = max(gpu.taken_at or 0.0, series.points[-1][1])
     return tuple(_machine(label, gpus) for label, gpus in told.items())
 
 

@@ -17,6 +17,7 @@ from cockpit.formats.errors import FormatError
 from cockpit.formats.prometheus import (
     FIELDS,
     GPU_LABELS,
+    KEY_LABELS,
     PREFIX,
     XID,
     Machine,
@@ -124,22 +125,27 @@ class PrometheusReads:
         self._lock = threading.Lock()
         self._watches: dict[str, NodeWatch] = {}
         self._codes: dict[str, dict[str, int]] | None = None  # the gauge of each GPU; None: not looked back yet
+        self._labels: dict[str, str] = {}  # node -> what its exporter calls it
         self._number = 0
 
     def read(self) -> PrometheusReading:
         """One look; raises FaultError, and then what was known stays as old as it is."""
         names = self._settings.node_labels
-        values = self._client.query(self._of_gpus(self._series(FIELDS)))
-        asked_at, now = self._clock.steady(), self._clock.now()
-        if values and values[0].points:
-            now = values[0].points[-1][0]  # Prometheus' own clock, which the times of scrapes are on
         times = self._client.query(" or ".join(self._of_gpus(f"timestamp({self._series((of,))})") for of in _TIMED))
+        asked_at, now = self._clock.steady(), self._clock.now()
+        if times and times[0].points:
+            now = times[0].points[-1][0]  # Prometheus' own clock, which the times of scrapes are on
+        # One question a field: an answer of 20 MB is read in one piece, and no key would be heard meanwhile.
+        values = [
+            series for of in FIELDS for series in self._client.query(self._of_gpus(self._series((of,)), KEY_LABELS))
+        ]
         past = self._look_back(now) if self._codes is None else {}
         named, strangers = match_nodes(read_machines(values, times, names), self._nodes())
         with self._lock:
             self._number += 1
             for node, machine in named.items():
                 self._take(node, machine, now, asked_at, past.get(machine.label, ()))
+            self._labels |= {node: machine.label for node, machine in named.items()}
             here = {node.name for node in self._nodes()}
             self._watches = {name: watch for name, watch in self._watches.items() if name in here}
             self._codes = {n: {x.gpu: x.code for x in machine.xids} for n, machine in named.items()}
@@ -150,9 +156,9 @@ class PrometheusReads:
         select = ",".join(word for word in (self._settings.select, more) if word)
         return f'{{__name__=~"{PREFIX}({pattern})"{"," if select else ""}{select}}}'
 
-    def _of_gpus(self, inside: str) -> str:
+    def _of_gpus(self, inside: str, labels: Sequence[str] = GPU_LABELS) -> str:
         """Without the labels that nobody reads, which are most of the bytes; several Prometheus' copies fold."""
-        return f"max by (__name__,{','.join((*self._settings.node_labels, *GPU_LABELS))}) ({inside})"
+        return f"max by (__name__,{','.join((*self._settings.node_labels, *labels))}) ({inside})"
 
     def _look_back(self, now: float) -> dict[str, tuple[GpuEvent, ...]]:
         """Xids of the last hours, at the first look only: by the label of the node."""
@@ -197,18 +203,12 @@ class PrometheusReads:
         if watch is None or watch.reading is None:
             return
         end, names = watch.reading.taken_at, self._settings.node_labels
-        label = next((label for label, name in self._labels().items() if name == node), "")
+        label = self._labels.get(node, "")
         readings = self._past(end, names, label) if label else ()
         if readings:
             self._history.forget(node)
             for reading in (*readings, watch.reading):
                 self._history.add(node, reading)
-
-    def _labels(self) -> dict[str, str]:
-        """Labels of the machines that are known, with the nodes they stand for."""
-        values = self._client.query(self._of_gpus(self._series(("GPU_TEMP",))))
-        named, _ = match_nodes(read_machines(values, (), self._settings.node_labels), self._nodes())
-        return {machine.label: node for node, machine in named.items()}
 
     def _past(self, end: float, names: Sequence[str], label: str) -> Sequence[NodeReading]:
         fields = ("GPU_UTIL", "MEM_COPY_UTIL", "FB_USED", "GPU_TEMP", "POWER_USAGE")

@@ -8,10 +8,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.bench import report
+from tests.bench.engine import measure_engine
 from tests.bench.flat import flat_queue
 from tests.bench.keys import measure_keys
 from tests.bench.probe import measure_probe
@@ -24,6 +26,7 @@ from tests.rig.require import missing as no_rig
 CHECKOUT = Path(__file__).parents[2]
 BIG, SMALL = (1024, 20_000), (128, 2_000)
 DEMOS = (12, 64)  # each node is a real probe; more of them fill two cores before the cockpit does anything
+ENGINE = (3, 64, 1024)
 
 Columns = dict[str, dict[str, Any]]
 
@@ -104,6 +107,8 @@ def main() -> int:
         print(f"demo only: {reason}", file=sys.stderr)
     for nodes in DEMOS[:1] if quick else DEMOS:
         bench.demo(nodes)
+    for nodes in ENGINE:
+        bench.note("Work of the engine", f"{nodes:,} nodes, {8 * nodes:,} GPUs", partial(measure_engine, nodes))
     bench.note("On a node", "8 GPUs", lambda: measure_probe(10.0 if quick else 30.0))
     sections = list(bench.sections.items())
     report.write_json(CHECKOUT / "bench.json", about, sections)

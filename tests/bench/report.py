@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.bench.budgets import ROWS, Figures, Row
+from tests.bench.budgets import ROWS, WHY, Figures, Row
 
 Section = tuple[str, Mapping[str, Figures]]
 
@@ -56,7 +56,16 @@ def write_json(path: Path, about: Mapping[str, Any], sections: Sequence[Section]
 def document(about: Mapping[str, Any], sections: Sequence[Section]) -> str:
     """docs/BENCH.md."""
     told = " · ".join(f"{name.replace('_', ' ')} {value}" for name, value in about.items())
-    return "\n".join([_INTRO, told, "", *(line for section in sections for line in _table(*section))])
+    return "\n".join([_INTRO, told, "", *(line for section in sections for line in _table(*section)), *why(sections)])
+
+
+def why(sections: Sequence[Section]) -> list[str]:
+    """For each budget that is missed anywhere its reason."""
+    over = [row for row in ROWS if any(row.missed(f) for _, columns in sections for f in columns.values())]
+    if not over:
+        return []
+    reasons = [f"- {row.title}: {WHY.get(row.figure, 'not known yet')}." for row in over]
+    return ["## Missed, and why", "", *reasons, ""]
 
 
 def missed(sections: Sequence[Section]) -> list[str]:

@@ -58,8 +58,11 @@ class Answers(PrometheusClient):
         now = self.clock.now()
         if "timestamp(" in expression:
             return tuple(gpu("", index, at, now) for index, at in self.scraped.items())
-        found = [gpu("GPU_UTIL", index, value, now) for index, value in self.util.items()]
-        return (*found, *(gpu("XID_ERRORS", index, code, now) for index, code in self.xid.items()))
+        if "GPU_UTIL" in expression:
+            return tuple(gpu("GPU_UTIL", index, value, now) for index, value in self.util.items())
+        if "XID_ERRORS" in expression:
+            return tuple(gpu("XID_ERRORS", index, code, now) for index, code in self.xid.items())
+        return ()
 
     def query_range(self, expression: str, start: float, end: float, step_s: float) -> tuple[Series, ...]:
         self.asked.append(expression)
