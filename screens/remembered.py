@@ -91,46 +91,49 @@ class Remembers(Screen[None]):
 
     cluster: Cluster
     trail: Trail
-    _kept: Seen | None = None  # None: nothing is kept, or it is not read yet
+    _seen_before: Seen | None = None  # None: nothing is kept, or it is not read yet
 
     def begin_to_remember(self) -> None:
         """Read what was kept, on a thread, and keep what is looked at from then on."""
-        threading.Thread(target=self._read_kept, name="read-view", daemon=True).start()
+        threading.Thread(target=self.read_view, name="read-view", daemon=True).start()
 
-    def _read_kept(self) -> None:
+    def read_view(self) -> None:
+        """Runs on a thread."""
         seen = read_seen(view_file(self.cluster.config.name))
         if self.is_running:
-            self.app.call_from_thread(self._restore, seen)
+            self.app.call_from_thread(self.restore_view, seen)
 
-    def _restore(self, seen: Seen) -> None:
-        self._kept = seen
+    def restore_view(self, seen: Seen) -> None:
+        """Look at everything as it was kept, and keep it from now on."""
+        self._seen_before = seen
         self.restore_tables()
         # Whoever has gone somewhere in the meantime stays there.
         if seen.pane != "overview" and self.trail.here.view == "pane-overview":
             self.call_later(self.run_action, f"pane('{seen.pane}')")
-        self.set_interval(EVERY_S, self._remember)
+        self.set_interval(EVERY_S, self.keep_view)
 
     def restore_tables(self) -> None:
         """Look at tables that are new on the screen as they were looked at before."""
-        if self._kept is None:
+        if self._seen_before is None:
             return
         for table in self.query(TablePane):
-            kept = self._kept.tables.get(table.id or "")
+            kept = self._seen_before.tables.get(table.id or "")
             if kept is not None and not table.has_class("-restored"):
                 apply(table, kept)
             table.add_class("-restored")
 
-    def seen(self) -> Seen:
+    def view_now(self) -> Seen:
         """How it is looked at now; tables that were not opened in this run stay as they were kept."""
-        before = self._kept or Seen()
+        before = self._seen_before or Seen()
         now = {table.id or "": look_of(table) for table in self.query(TablePane) if table.has_class("-restored")}
         return Seen(self.trail.pane.view.removeprefix("pane-"), {**before.tables, **now})
 
-    def _remember(self) -> None:
-        seen = self.seen()
-        if seen == self._kept:
+    def keep_view(self) -> None:
+        """Write it down, on a thread, when it is not as it was."""
+        seen = self.view_now()
+        if seen == self._seen_before:
             return
-        self._kept, path = seen, view_file(self.cluster.config.name)
+        self._seen_before, path = seen, view_file(self.cluster.config.name)
 
         def work() -> None:
             with suppress(OSError):  # no room, no right: what is lost is only how it was looked at
