@@ -20,7 +20,7 @@ for _read, _form in (
     (reader_of._file, "a file"),
     (reader_of._head, "local, user@host[:port] or an ssh alias"),
     (reader_of._web_address, "http:// or https://"),
-    (reader_of._prometheus, "http:// or https://, or a block"),
+    (reader_of._prometheus, "http:// or https://, or a block: `url`, `node_labels`, `select`"),
     (reader_of._role, "ARN of an IAM role"),
     (reader_of._words, "a block of words"),
     (reader_of._pattern, "a regular expression"),
@@ -62,6 +62,10 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "ascii": ("draws with ASCII characters; by itself where the terminal's encoding is not Unicode",),
     "keys": ("other keys for actions, by id, see [below](#keys)", "none"),
     "redact_screenshots": ("in screenshots the digits of account ids and of public IPv4 addresses become `x`",),
+    "remember": (
+        "begins where you left off: the pane, and how each table is sorted, filtered and wide; without it every start "
+        "begins with the problems",
+    ),
     "clusters.*.kind": ("what kind of cluster it is", "found out on the head"),
     "clusters.*.head": ("the head node; `local` when the cockpit runs on it",),
     "clusters.*.ssh_config": (
@@ -101,9 +105,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "clusters.*.refresh.aws": ("seconds between two readings of EC2 and the fleet",),
     "clusters.*.refresh.storage": ("seconds between two readings of FSx and CloudWatch",),
     "clusters.*.prometheus": (
-        "a Prometheus that scrapes DCGM-exporter: its address, or `{url: …, node_labels: [Hostname, instance], "
-        "select: 'cluster=\"prod\"'}`; it tells the GPUs of nodes that are not dialled, see "
-        "[PROMETHEUS.md](PROMETHEUS.md)",
+        "a Prometheus that scrapes dcgm-exporter: GPUs of nodes not dialled; see [PROMETHEUS.md](PROMETHEUS.md)",
         "none",
     ),
     "rules.gpu_hot_c": ("a GPU is hot from here on, in °C",),
@@ -151,7 +153,7 @@ def _flat(block: str, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Read
 def _defaults() -> dict[str, Any]:
     """The defaults of the frozen config, by path."""
     cluster, config, own = ClusterConfig(""), Config({}), OwnCheck("", ())
-    found: dict[str, Any] = {key: getattr(config, key) for key in ("theme", "ascii", "redact_screenshots")}
+    found: dict[str, Any] = {key: getattr(config, key) for key in ("theme", "ascii", "redact_screenshots", "remember")}
     found |= {f"{_CLUSTER}.{key}": getattr(cluster, key) for key in ("head", "production", "read_only")}
     found |= _fields(f"{_CLUSTER}.nodes", NodeAccess()) | _fields(f"{_CLUSTER}.refresh", Refresh())
     found |= _fields("rules", Rules()) | _fields("checks.commands[]", own)

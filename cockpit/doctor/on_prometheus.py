@@ -18,15 +18,7 @@ _MOST_BYTES = 2**20
 
 def steps(config: ClusterConfig) -> tuple[Step, ...]:
     """The one step."""
-    return (
-        Step(
-            "prometheus",
-            "Prometheus",
-            lambda: _look(config.prometheus.url if config.prometheus else None),
-            ("config",),
-            _TIMEOUT_S + 5.0,
-        ),
-    )
+    return (Step("prometheus", "Prometheus", lambda: _look(config.prometheus), ("config",), _TIMEOUT_S + 5.0),)
 
 
 def _look(settings: PrometheusSettings | None) -> Finding:
