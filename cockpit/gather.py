@@ -13,7 +13,7 @@ from dataclasses import replace
 from statistics import median
 
 from cockpit.cluster import Cluster
-from cockpit.diagnosis.gathered import Gathered, GatheredGpu, GatheredLog, GatheredNode
+from cockpit.diagnosis.gathered import Gathered, GatheredEfa, GatheredGpu, GatheredLog, GatheredNode
 from cockpit.fleet import GpuRow, gpu_freshness
 from cockpit.formats.output_paths import OutputFile, job_outputs
 from cockpit.formats.scontrol_show import JobDetail
@@ -80,7 +80,9 @@ class Gatherer:
         with self._lock:
             self._pending = 0
             whole = all(not node.fault for node in self._now.nodes) and not self._stopped
-            self._now = replace(self._now, whole=whole, took_s=time.monotonic() - began, gpus=self._gpus())
+            self._now = replace(
+                self._now, whole=whole, took_s=time.monotonic() - began, gpus=self._gpus(), efa=self._efa()
+            )
             self._note_silent()
         return self._now
 
@@ -141,7 +143,7 @@ class Gatherer:
                 return
             began = time.monotonic()
             if self._changed is not None and began >= next_at:
-                self._changed(replace(now, gpus=self._gpus()))
+                self._changed(replace(now, gpus=self._gpus(), efa=self._efa()))
                 # Whoever is told may diagnose at once: with many nodes that takes time of its own.
                 next_at = time.monotonic() + max(TELL_EVERY_S, 3 * (time.monotonic() - began))
 
@@ -295,11 +297,25 @@ class Gatherer:
                 found.append(_gpu(row, self._usual_power(row), live=gpu_freshness(row, steady) is Freshness.LIVE))
         return tuple(found)
 
-    def _job_id(self) -> int:
+    def _efa(self) -> tuple[GatheredEfa, ...]:
+        """Since the job began, as far as its nodes were watched then."""
+        from cockpit.diagnosis.read import job_facts
+
+        detail = self._detail()
+        began = job_facts(detail, self._job).started_at if detail is not None else None
+        changes = self._cluster.streams.efa
+        grown = [changes.since(node.name, began or 0.0) for node in self._now.nodes]
+        return tuple(GatheredEfa(each.node, each.since, tuple(each.grown.items())) for each in grown if each)
+
+    def _detail(self) -> JobDetail | None:
         from cockpit.formats.scontrol_show import parse_job_details
 
         details = parse_job_details(self._now.job_text)
-        return details[0].job_id if details else 0
+        return details[0] if details else None
+
+    def _job_id(self) -> int:
+        detail = self._detail()
+        return detail.job_id if detail is not None else 0
 
     def _usual_power(self, row: GpuRow) -> float | None:
         if row.sample is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cockpit.catalog.log_patterns import INFO
 from cockpit.diagnosing import DiagnosisLook
+from cockpit.diagnosis.cases_network import efa_words
 from cockpit.diagnosis.diagnose import Diagnosis
 from cockpit.diagnosis.evidence import Evidence, LogEvidence
 from cockpit.diagnosis.gathered import GatheredGpu
@@ -212,6 +213,11 @@ def _errors(evidence: Evidence) -> list[Line]:
     if len(found) > _ERRORS:
         lines.append([(f"  and {len(found) - _ERRORS} kinds of lines more", "dim")])
     lines += [[("  GPU       ", "dim"), f"{gpu.node}/{gpu.slot}: {word}"] for gpu, word in _gpu_trouble(evidence)]
+    lines += [
+        [("  EFA       ", "dim"), f"{efa.node}: {efa_words(efa)}", (f" within {span(evidence.now - efa.since)}", "dim")]
+        for efa in evidence.efa[:_ERRORS]
+        if efa.grown
+    ]
     return [section("First errors, in time"), *lines] if lines else []
 
 

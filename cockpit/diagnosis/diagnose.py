@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from cockpit.diagnosis.cases_calm import of_calm
 from cockpit.diagnosis.cases_job import of_job
+from cockpit.diagnosis.cases_network import of_network
 from cockpit.diagnosis.cases_ranks import ELSEWHERE, of_ranks
 from cockpit.diagnosis.cases_records import of_records
 from cockpit.diagnosis.evidence import ODD, UNREAD, Evidence
@@ -29,7 +30,8 @@ class Diagnosis:
 def diagnose(gathered: Gathered) -> Diagnosis:
     """From what was gathered so far; the same for a live job and for a bundle."""
     evidence = evidence_of(gathered)
-    found = sorted([*of_job(evidence), *of_ranks(evidence), *of_records(evidence), *of_calm(evidence)], key=_strength)
+    cases = (of_job, of_ranks, of_records, of_network, of_calm)
+    found = sorted((each for case in cases for each in case(evidence)), key=_strength)
     verdict = verdict_of(evidence, found)
     evidence = _with_odd_ones(evidence, found)
     return Diagnosis(verdict, tuple(found), evidence, group_stacks(evidence.ranks))

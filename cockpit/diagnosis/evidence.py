@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cockpit.diagnosis.doing import Doing
 from cockpit.diagnosis.flight import Disagreement
-from cockpit.diagnosis.gathered import GatheredGpu
+from cockpit.diagnosis.gathered import GatheredEfa, GatheredGpu
 from cockpit.diagnosis.log_cause import Explanation
 from cockpit.diagnosis.progress import Progress
 from cockpit.formats.ras import RasReport
@@ -112,6 +112,7 @@ class Evidence:
     launched: int | None = None  # tasks that Slurm started
     logs: tuple[LogEvidence, ...] = ()
     gpus: tuple[GatheredGpu, ...] = ()
+    efa: tuple[GatheredEfa, ...] = ()  # of the nodes whose cards are watched
     env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> its different values
     disagreements: tuple[Disagreement, ...] = ()  # of flight records
     records: int = 0  # flight records that were read

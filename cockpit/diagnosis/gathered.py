@@ -72,6 +72,15 @@ class GatheredGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class GatheredEfa:
+    """What EFA's error counters of a node grew by since `since`: (counter, by how much). () is none."""
+
+    node: str
+    since: float
+    grown: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Gathered:
     """All of it. `missing` are (what, why) that could not be read; times are on our clock."""
 
@@ -85,6 +94,7 @@ class Gathered:
     nodes: tuple[GatheredNode, ...] = ()
     logs: tuple[GatheredLog, ...] = ()
     gpus: tuple[GatheredGpu, ...] = ()
+    efa: tuple[GatheredEfa, ...] = ()
     ras: tuple[bytes, ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     whole: bool = False
@@ -126,6 +136,7 @@ def gathered_from(told: Any) -> Gathered:
             nodes=tuple(_node(each) for each in told["nodes"][:_MAX_NODES]),
             logs=tuple(_log(each) for each in told["logs"][:_MAX_LOGS]),
             gpus=tuple(_gpu(each) for each in told["gpus"][:_MAX_GPUS]),
+            efa=tuple(_efa(each) for each in told.get("efa", ())[:_MAX_NODES]),
             ras=tuple(_bytes(each) for each in told["ras"][:8]),
             missing=tuple((_text(row[0]), _text(row[1])) for row in told["missing"][:1000]),
             whole=bool(told["whole"]),
@@ -160,6 +171,11 @@ def _log(told: dict[str, Any]) -> GatheredLog:
         grown=grown if isinstance(grown, bool) else None,
         why=_text(told["why"]),
     )
+
+
+def _efa(told: dict[str, Any]) -> GatheredEfa:
+    grown = tuple((_text(name), int(count)) for name, count in told["grown"][:64])
+    return GatheredEfa(_text(told["node"]), float(told["since"]), grown)
 
 
 _NUMBERS = (

@@ -55,6 +55,7 @@ def evidence_of(gathered: Gathered) -> Evidence:
         launched=launched,
         logs=logs,
         gpus=gathered.gpus,
+        efa=gathered.efa,
         env=_environment(nodes),
         disagreements=compare(records, [rank.rank for rank in counted.ranks]),
         records=len(records),

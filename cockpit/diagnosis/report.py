@@ -68,6 +68,7 @@ def _evidence(evidence: Evidence, groups: Iterable[StackGroup]) -> dict[str, Any
         "stacks": [_group(group) for group in groups],
         "nodes": [_node(node) for node in evidence.nodes],
         "gpus": [asdict(gpu) for gpu in evidence.gpus],
+        "efa": [{"node": efa.node, "since": _iso(efa.since), "grown": dict(efa.grown)} for efa in evidence.efa],
         "logs": [_log(log) for log in evidence.logs],
         "environment": {name: list(values) for name, values in evidence.env.items()},
     }

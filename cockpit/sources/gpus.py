@@ -16,6 +16,7 @@ from cockpit.hosts.base import Host, LineStream
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.probe.bundle import probe_argv, probe_stdin
 from cockpit.sources.base import SourceKey, unexpected
+from cockpit.sources.efa_changes import EfaChanges
 from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.text import printable
@@ -92,6 +93,7 @@ class FleetStreams:
         self._lock = threading.Lock()
         self._closed = False
         self.history = GpuHistory()
+        self.efa = EfaChanges()
 
     def collect(self) -> FleetReading:
         """What every node has told so far; also starts and ends streams as nodes come and go."""
@@ -114,13 +116,18 @@ class FleetStreams:
                 del self._streams[name]
                 stream.stop()
                 self.history.forget(name)
+                self.efa.forget(name)
 
     def _start(self, target: Target) -> _NodeStream:
         if self._nodes is None:
             self._nodes = self._open_nodes()
-        stream = _NodeStream(target, self._nodes, self._interval_s, self._clock, self.history)
+        stream = _NodeStream(target, self._nodes, self._interval_s, self._clock, self._kept)
         stream.start()
         return stream
+
+    def _kept(self, node: str, reading: NodeReading) -> None:
+        self.history.add(node, reading)
+        self.efa.add(node, reading)
 
     def retry_now(self) -> None:
         """Try broken nodes at once, whatever their back-off."""
@@ -141,9 +148,16 @@ class FleetStreams:
 class _NodeStream:
     """The thread that reads one node's probe, again and again until it is stopped."""
 
-    def __init__(self, target: Target, nodes: Nodes, interval_s: float, clock: Clock, history: GpuHistory) -> None:
+    def __init__(
+        self,
+        target: Target,
+        nodes: Nodes,
+        interval_s: float,
+        clock: Clock,
+        keep: Callable[[str, NodeReading], object],
+    ) -> None:
         self.target = target
-        self._nodes, self._interval_s, self._clock, self._history = nodes, interval_s, clock, history
+        self._nodes, self._interval_s, self._clock, self._keep = nodes, interval_s, clock, keep
         self._watch = NodeWatch(target.node)
         self._stop, self._wake = threading.Event(), threading.Event()
         # Held while a host is taken from the pool or a reading is put away, so that neither happens after stop().
@@ -270,7 +284,7 @@ class _NodeStream:
         with self._lock:
             if not self._stop.is_set():
                 self._watch = NodeWatch(self.target.node, reading, now, events=events)
-                self._history.add(self.target.node, reading)
+                self._keep(self.target.node, reading)
 
     def _broken(self, fault: Fault) -> None:
         with self._lock:

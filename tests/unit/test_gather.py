@@ -17,6 +17,7 @@ from cockpit.diagnosis.diagnose import diagnose
 from cockpit.diagnosis.gathered import Gathered
 from cockpit.gather import Gatherer
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.sources.efa_changes import EfaChanges
 from tests.unit.diagnosis_kit import GONE, NODES, STEPS, R, job_text, sweep_lines
 
 
@@ -59,6 +60,7 @@ class Site:
         self.clock, self.config = SYSTEM_CLOCK, SimpleNamespace(name="prod", head="local")
         nodes = [SimpleNamespace(name=name, word="allocated", reason="", address="") for name in starts or NODES]
         self.view = SimpleNamespace(nodes=nodes, gpu_rows=())
+        self.streams = SimpleNamespace(efa=EfaChanges())
         self.slurm = SimpleNamespace(
             read=self._read, facts=lambda: SimpleNamespace(slurm_dir=""), known_facts=lambda: None
         )
