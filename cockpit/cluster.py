@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +20,7 @@ from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.cluster_questions import Questions
 from cockpit.config import CheckSettings, ClusterConfig, Rules
 from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
-from cockpit.fleet_state import Fleet
+from cockpit.fleet_state import Fleet, Silence
 from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.gpu_wiring import INTERVAL_S, PROMETHEUS, GpuWiring
@@ -81,6 +81,7 @@ class Cluster(Questions):
         )
         self.gpus = GpuWiring(config, self.streams, self.store, clock)
         self.view = View()
+        self.silences: Mapping[int, Silence] = {}  # from `silences.SilenceWatch`, where one runs
         self._fleet_join = FleetJoin(self.rules)
         self._fleet_problems = FleetProblems()
         self._settled = problems.Settled()
@@ -217,6 +218,7 @@ class Cluster(Questions):
                 self.clock.now(),
                 nodes_live=self.trusts(NODES),
                 queue_live=self.trusts(QUEUE),
+                silences=self.silences,
             )
             found += self._settled.held(self._fleet_problems.of(fleet), steady)
         return problems.ranked(self._ages.dated(found, self.clock.now()))

@@ -35,6 +35,10 @@ class Questions:
         self._pool_lock = threading.Lock()
         self._on_demand = OnDemand(self.slurm, self._open_nodes)
 
+    def wait_stopped(self, seconds: float) -> bool:
+        """Wait so long, or until the cluster is stopped; True when it is."""
+        return self._stopped.wait(seconds)
+
     def _open_nodes(self) -> NodePool:
         """The one pool of connections to nodes, opened when it is first wanted, by whoever wants it."""
         from cockpit.hosts.pool import NodePool

@@ -15,6 +15,15 @@ from cockpit.words import span
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """A job has written nothing for `age_s`, seen at `at` (steady clock), where it wrote every `rhythm_s` before."""
+
+    age_s: float
+    rhythm_s: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """One look at everything; `steady` and `now` are the two clocks of the cockpit at that moment.
 
@@ -30,6 +39,14 @@ class Fleet:
     now: float | None = None
     nodes_live: bool = True
     queue_live: bool = True
+    silences: Mapping[int, Silence] = field(default_factory=dict)  # by job id; only those that are sure
+
+    def silence(self, job_id: int) -> str:
+        """`no output for 14m, usually every 20s`; "" for a job that is not known to be silent."""
+        told = self.silences.get(job_id)
+        if told is None:
+            return ""
+        return f"no output for {span(told.age_s + self.steady - told.at)}, usually every {span(told.rhythm_s)}"
 
     def as_of(self, watch: NodeWatch | None) -> str:
         """` (as of 3m ago)` for a node whose readings are old, "" while they are live."""

@@ -1,5 +1,6 @@
 """Jobs that look hung by what their GPUs show: they spin in a collective operation and move no data.
 
+Or they idle while the job writes nothing, although it wrote in a rhythm before (`silences.py`).
 The signature is that of facts gathered from hung NCCL runs: utilisation near 100 %, the memory bus all but still,
 and far less power than work takes. It is silent when unsure; what it says is "looks", and the diagnosis decides.
 """
@@ -19,7 +20,9 @@ SPIN_UTIL_PCT = 95.0
 SPIN_MEM_UTIL_PCT = 5.0
 SPIN_POWER_SHARE = 0.5  # of the power limit; GPUs that work, even without much memory traffic, take more
 SPIN_RANKS = 0.8  # of a job's GPUs
+IDLE_UTIL_PCT = 5.0
 SHOWN = 4
+NEXT = "H: which rank, where and why; o: what it wrote last"
 
 
 def hung_job(job: Job, seen: list[GpuRow], total: int, means: Means, fleet: Fleet) -> Problem | None:
@@ -31,21 +34,44 @@ def hung_job(job: Job, seen: list[GpuRow], total: int, means: Means, fleet: Flee
         return None
     spinning = [row for row in seen if _spins(row, means, fleet)]
     if len(spinning) < SPIN_RANKS * total:
-        return None
+        return _silent(job, seen, total, means, fleet)
     others = [row for row in seen if row not in spinning]
     window = span(fleet.rules.gpu_hang_for_s)
+    silence = fleet.silence(job.job_id)
     title = f"looks hung: {len(spinning)} of its {total} GPUs spin and move no data for {window} · {job.user}"
-    step = "H: which rank, where and why; o: what it wrote last"
     # The odd ones first: what is wrong is more likely there than where the others wait.
     return Problem(
         key=f"job:hung:{job.job_id}",
         health=Health.CRITICAL,
         subject=f"job {job.label}",
         title=title,
-        next_step=step,
-        evidence=_evidence(spinning, others, means, fleet),
+        next_step=NEXT,
+        evidence=_evidence(spinning, others, means, fleet) + (f"; {silence}" if silence else ""),
         count=len(spinning),
         about=about([*others, *spinning]),
+    )
+
+
+def _silent(job: Job, seen: list[GpuRow], total: int, means: Means, fleet: Fleet) -> Problem | None:
+    """The problem of a job that writes nothing against its own rhythm while nearly all its GPUs idle."""
+    silence = fleet.silence(job.job_id)
+    if not silence:
+        return None
+    over_s = fleet.rules.gpu_hang_for_s
+    use = [means.of(fleet.history, row, "util_pct", over_s) for row in seen]
+    idle = [row for row, pct in zip(seen, use, strict=True) if pct is not None and pct <= IDLE_UTIL_PCT]
+    if len(idle) < SPIN_RANKS * total:
+        return None
+    others = [row for row in seen if row not in idle]
+    return Problem(
+        key=f"job:hung:{job.job_id}",
+        health=Health.CRITICAL,
+        subject=f"job {job.label}",
+        title=f"looks hung: {silence}; {len(idle)} of its {total} GPUs idle · {job.user}",
+        next_step=NEXT,
+        evidence=f"{len(idle)} GPUs used under {IDLE_UTIL_PCT:.0f} % for {span(over_s)}",
+        count=len(idle),
+        about=about([*others, *idle]),
     )
 
 

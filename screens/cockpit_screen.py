@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -101,9 +102,15 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         self.cluster.store.listen(self._heard)
         self.cluster.start()
         self.warm_up()
+        threading.Thread(target=self._watch_silences, name="silences-begin", daemon=True).start()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
         if getattr(self.app, "remember", False):
             self.begin_to_remember()
+
+    def _watch_silences(self) -> None:
+        from cockpit.silences import watch_silences  # with what reads logs, which no first paint waits for
+
+        watch_silences(self.cluster)
 
     def _heard(self, name: str) -> None:
         self.post_message(Changed())

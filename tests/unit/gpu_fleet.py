@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cockpit.config import Rules
 from cockpit.fleet import FleetJoin
-from cockpit.fleet_state import Fleet
+from cockpit.fleet_state import Fleet, Silence
 from cockpit.gpu_models import Driver, DriverState, GpuSample, NodeReading
 from cockpit.gpu_problems import FleetProblems
 from cockpit.models import Job, Node, Problem
@@ -51,15 +51,15 @@ class Looks:
         nodes: Sequence[Node] = (WHOLE,),
         jobs: Mapping[str, tuple[Job, ...]] | None = None,
         stale: str = "",
+        silences: Mapping[int, Silence] | None = None,
     ) -> dict[str, Problem]:
         """The problems by key when the node's clock shows `at`; `stale` names the answer of Slurm that is old."""
         fleet = FleetReading({one.node: one for one in watches})
         rows = FleetJoin(Rules()).rows(fleet, tuple(nodes), jobs or {})
         by_name = {node.name: node for node in nodes}
         steady, now = at + STEADY_AHEAD_S, at + WALL_AHEAD_S
-        look = Fleet(
-            rows, fleet, by_name, self.history, Rules(), steady, now, stale != "nodes_live", stale != "queue_live"
-        )
+        live = (stale != "nodes_live", stale != "queue_live")
+        look = Fleet(rows, fleet, by_name, self.history, Rules(), steady, now, *live, silences or {})
         told = self.rules.of(look)
         return {problem.key: problem for problem in told}
 
@@ -75,6 +75,7 @@ def problems(
     minutes: float = 6,
     jobs: tuple[Job, ...] = (JOB,),
     node: Node = WHOLE,
+    silences: Mapping[int, Silence] | None = None,
     **changes: object,
 ) -> dict[str, Problem]:
     """The problems of one node after these readings have lasted for some minutes; looked at first and last."""
@@ -82,4 +83,4 @@ def problems(
     looks.feed("p5-1", samples, begin=1000.0, end=end)
     held = {"p5-1": jobs}
     looks.look([watch(reading(samples, 1000.0, **changes))], 1000.0, nodes=[node], jobs=held)
-    return looks.look([watch(reading(samples, end, **changes))], end, nodes=[node], jobs=held)
+    return looks.look([watch(reading(samples, end, **changes))], end, nodes=[node], jobs=held, silences=silences)

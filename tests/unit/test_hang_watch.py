@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from cockpit.fleet_state import Silence
 from cockpit.gpu_models import GpuSample
-from cockpit.models import Health
-from tests.unit.gpu_fleet import JOB, WHOLE, problems
+from cockpit.models import Health, Problem
+from tests.unit.gpu_fleet import JOB, STEADY_AHEAD_S, WHOLE, problems
 from tests.unit.test_fleet import sample
 
 SPIN = [sample(slot, util_pct=100, mem_util_pct=1, power_w=140, power_limit_w=700) for slot in range(8)]
@@ -66,3 +67,26 @@ def test_a_job_of_one_gpu_waits_for_nobody() -> None:
     one = replace(WHOLE, gpus_total=1, gpus_used=1, gpu_indices=(0,))
     found = problems(SPIN[:1], node=one, jobs=(replace(JOB, gpus=1),), minutes=2)
     assert "job:hung:7" not in found
+
+
+def silent(samples: list[GpuSample], *, minutes: float = 2) -> dict[str, Problem]:
+    """The same of a job that has written nothing for 14 minutes."""
+    quiet = {7: Silence(840.0, 20.0, 1000.0 + minutes * 60 + STEADY_AHEAD_S)}
+    return problems(samples, node=NODE, jobs=(HELD,), minutes=minutes, silences=quiet)
+
+
+def test_a_job_that_idles_and_is_silent_against_its_rhythm_looks_hung() -> None:
+    idle = [sample(slot, util_pct=0, mem_util_pct=0, power_w=90, power_limit_w=700) for slot in range(8)]
+    found = silent(idle)["job:hung:7"]
+    assert found.title == "looks hung: no output for 14m, usually every 20s; 8 of its 8 GPUs idle · maria"
+    assert "job:hung:7" not in hung(idle)
+
+
+def test_silence_is_evidence_beside_gpus_that_spin() -> None:
+    found = silent(SPIN)["job:hung:7"]
+    assert found.evidence.endswith("every one of them spins; no output for 14m, usually every 20s")
+
+
+def test_a_job_that_works_in_silence_is_not_hung() -> None:
+    busy = [sample(slot, util_pct=97, mem_util_pct=40, power_w=620, power_limit_w=700) for slot in range(8)]
+    assert "job:hung:7" not in silent(busy)
