@@ -60,6 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:  # the disk of what is printed to is full, say: no word on the cluster
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        where = f": {error.filename}" if error.filename else ""
+        print(f"cockpit: {printable(error.strerror or str(error))}{where}", file=sys.stderr)
+        return UNREACHED
     except KeyboardInterrupt:
         return 130
     return code

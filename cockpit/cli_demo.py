@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_completion
 from cockpit.config import Config, ConfigError
+from cockpit.demo.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
@@ -30,7 +31,7 @@ def add(commands: Any, look_options: Callable[..., None], look: Looks, print_sta
     demo = commands.add_parser("demo", help="the cockpit on an embedded cluster", description="Open a demo cluster.")
     demo.add_argument("--nodes", type=_node_count, default=12, metavar="N", help="number of nodes (default 12)")
     scenario = demo.add_argument(
-        "--scenario", default="busy", metavar="NAME", help="starting conditions (default busy)"
+        "--scenario", default="busy", metavar="NAME", help=f"starting conditions: {', '.join(SCENARIOS)} (default busy)"
     )
     cli_completion.complete_with(scenario, cli_completion.scenario_names)
     demo.add_argument("--headless", action="store_true", help="without a terminal, for checks; prints the status")
@@ -58,7 +59,6 @@ def _seconds(word: str) -> float:
 def _demo(arguments: argparse.Namespace, look: Looks, print_status: Callable[[Cluster], int]) -> int:
     from cockpit.config_file import load_config
     from cockpit.demo.cluster import DemoCluster
-    from cockpit.demo.scenarios import SCENARIOS
 
     if arguments.scenario not in SCENARIOS:
         raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")

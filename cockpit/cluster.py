@@ -235,12 +235,11 @@ class Cluster(Questions):
         if reading is None:
             return view
         self.aws.note_mounts(_mount_sources(view))
-        joined = join(view.nodes or (), reading)
+        new = join(view.nodes or (), reading)
+        joined = new if new != view.joined else view.joined
         live = self.trusts(NODES) and self.trusts(AWS)
         self._aws_problems = self._wrong_with_aws(reading, joined, view.nodes if live else None)
-        return replace(
-            view, aws=reading, joined=joined if joined != view.joined else view.joined, prices=self.aws.prices
-        )
+        return replace(view, aws=reading, joined=joined, prices=self.aws.prices)
 
     def _wrong_with_aws(
         self, reading: AwsReading, joined: Joined, nodes: tuple[Node, ...] | None
@@ -264,10 +263,7 @@ class Cluster(Questions):
         return find_kind(facts) if facts else None
 
     def problems(self) -> tuple[Problem, ...]:
-        """Everything wrong by now: failing sources first, then what the last good answers tell, worst first.
-
-        What somebody has acknowledged comes after all the rest.
-        """
+        """Everything wrong: failing sources, then what was read, worst first; what is acknowledged comes last."""
         fault = self.acknowledged.fault()
         own = problems.of_acknowledged(fault) if fault else ()
         return self.acknowledged.marked(problems.of_sources(self.store) + self.view.problems + own)
@@ -281,9 +277,7 @@ class Cluster(Questions):
         problem = next((problem for problem in self.problems() if problem.key == key), None)
         if problem is None:
             what, why = f"acknowledging {printable(key)}", "there is no such problem now"
-            raise FaultError(
-                Fault(FaultKind.MISSING, what, why, "`cockpit status --json` shows the keys of all problems")
-            )
+            raise FaultError(Fault(FaultKind.MISSING, what, why, "`cockpit status --json` shows the keys of all"))
         self.acknowledged.acknowledge(problem, note)
 
     def take_back(self, key: str) -> None:
@@ -300,8 +294,7 @@ class Cluster(Questions):
         return self.clock.now() + self._head_ahead_s()
 
     def _head_ahead_s(self) -> float:
-        facts = self.slurm.known_facts()
-        return (facts.clock_ahead_s or 0.0) if facts else 0.0
+        return ((facts := self.slurm.known_facts()) and facts.clock_ahead_s) or 0.0
 
     def start(self, *, gpus: bool = True) -> None:
         """Begin to poll every source on its own daemon thread; without `gpus` no node is dialled yet."""

@@ -76,8 +76,7 @@ def load_config(path: Path) -> Config:
 def read_block(path: Path, readers: Mapping[str, Reader]) -> dict[str, Any]:
     """Read another YAML file of the user's, one block of these keys; raises ConfigError like load_config."""
     root = _compose(path)
-    values: dict[str, Any] = {} if root is None else _section(readers)(_Place(path), root)
-    return values
+    return {} if root is None else dict(_section(readers)(_Place(path), root))
 
 
 def _compose(path: Path) -> yaml.Node | None:
@@ -206,9 +205,8 @@ def _web_address(place: _Place, node: yaml.Node) -> str:
 
 
 def _prometheus(place: _Place, node: yaml.Node) -> PrometheusSettings:
-    if isinstance(node, yaml.ScalarNode):
-        return PrometheusSettings(_web_address(place, node))
-    values = _section({"url": _web_address, "node_labels": _list_of(_scalar), "select": _scalar})(place, node)
+    whole = _section({"url": _web_address, "node_labels": _list_of(_scalar), "select": _scalar})
+    values = {"url": _web_address(place, node)} if isinstance(node, yaml.ScalarNode) else whole(place, node)
     if "url" not in values:
         raise place.error(node, "needs `url`")
     return PrometheusSettings(**values)
@@ -237,8 +235,7 @@ def _cluster(place: _Place, name: str, node: yaml.Node) -> ClusterConfig:
             below = place.below("nodes")
             at = _pairs(below, _pairs(place, node)["nodes"][1])["host_keys"][0]
             raise below.below("host_keys").error(at, "`head` needs `via: head`, which vouches for the node")
-    if "refresh" in values:
-        values["refresh"] = Refresh(**values["refresh"])
+    values["refresh"] = Refresh(**values.get("refresh", {}))
     return ClusterConfig(name=name, **values)
 
 
@@ -280,14 +277,12 @@ _RULES: dict[str, Reader] = {
 
 
 def _rules(place: _Place, node: yaml.Node) -> dict[str, float]:
-    values: dict[str, float] = _section(_RULES)(place, node)
-    return {f"{key}_s" if key.endswith("_for") else key: value for key, value in values.items()}
+    return {f"{key}_s" if key.endswith("_for") else key: value for key, value in _section(_RULES)(place, node).items()}
 
 
 def _theme(place: _Place, node: yaml.Node) -> str:
     name = _scalar(place, node)
-    known = (AUTO_THEME, *theme_names())
-    if name not in known:
+    if name not in (known := (AUTO_THEME, *theme_names())):
         raise place.error(node, f"no theme named {name!r}; known: {', '.join(known)}")
     return name
 

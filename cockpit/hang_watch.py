@@ -36,9 +36,8 @@ def hung_job(job: Job, seen: list[GpuRow], total: int, means: Means, fleet: Flee
     if len(spinning) < SPIN_RANKS * total:
         return _silent(job, seen, total, means, fleet)
     others = [row for row in seen if row not in spinning]
-    window = span(fleet.rules.gpu_hang_for_s)
     silence = fleet.silence(job.job_id)
-    title = f"looks hung: {len(spinning)} of its {total} GPUs spin and move no data for {window} · {job.user}"
+    title = f"looks hung: {len(spinning)} of its {total} GPUs spin and move no data · {job.user}"
     # The odd ones first: what is wrong is more likely there than where the others wait.
     return Problem(
         key=f"job:hung:{job.job_id}",

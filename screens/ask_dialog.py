@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from actions.spec import Confirm
-from screens.confirm import Answered, ConfirmLine, Void, YesNo
+from screens.confirm import HIDDEN, Answered, ConfirmLine, Void, YesNo, in_sight
 from screens.content import plain, styled
 from screens.guard import SETTLE_S, Guard
 from screens.lines import Line
@@ -62,6 +62,7 @@ class AskDialog(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         """Hear nothing for a moment."""
+        self.app.clear_notifications()  # nothing lies over the question
         self.set_class(self._production, "-production")
         self._guard.shut(time.monotonic())
         self.set_timer(SETTLE_S, self._listen)
@@ -77,7 +78,11 @@ class AskDialog(ModalScreen[str | None]):
     @on(Answered)
     def answered(self, event: Answered) -> None:
         """Close when it confirms; No closes, too, anything else is asked for again."""
-        if self._confirm.fits(event.typed):
+        if not event.typed and self._confirm.kind == "yes":
+            self.dismiss(None)
+        elif not in_sight(self, *self.query("#ask-about, #ask-question, YesNo, ConfirmLine")):
+            self.query_one("#ask-note", Static).update(plain(HIDDEN))
+        elif self._confirm.fits(event.typed):
             self.dismiss(event.typed)
         elif self._confirm.kind == "yes":
             self.dismiss(None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import RenderResult
 from textual.binding import Binding, BindingType
+from textual.errors import NoWidget
 from textual.message import Message
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
@@ -18,6 +20,19 @@ from screens.guard import BURST_S, Guard
 
 NO_WIDTH = 8
 PASTED = "that was pasted, or came faster than a hand types: type it"
+HIDDEN = "nothing is sent: make the terminal larger, so that the plan and the question can be read"
+
+
+def in_sight(screen: Screen[Any], *widgets: Widget) -> bool:
+    """Whether each of them can be seen whole: what nobody can read, nobody has agreed to."""
+    for widget in widgets:
+        try:
+            place = screen.find_widget(widget)
+        except NoWidget:
+            return False
+        if not place.region.area or place.visible_region.size != place.region.size:
+            return False
+    return True
 
 
 class Answered(Message):

@@ -156,12 +156,12 @@ def _moves(diagnosis: Diagnosis, shown: Shown) -> list[Line]:
         lines.append([("  ", ""), first.next_step])
     moves = moves_of(diagnosis)
     both = rescue_of(diagnosis)
+    if moves:  # in the order in which they are done: what ends the job ends the evidence
+        words = "capture first: all evidence into one file, before the job is ended"
+        lines.append([_key("x"), (words, "")])
     if both is not None:
         lines.append(_rescue(*both, shown))
     lines += [_move(move, shown) for move in moves if both is None or move.action != "drain"]
-    if moves:
-        words = "capture first: all evidence into one file, before the job is ended"
-        lines.append([_key("x"), (words, "")])
     lines.append([_key("r"), ("look again, and see what has changed since", "")])
     return [section("What to do"), *lines]
 

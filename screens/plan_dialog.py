@@ -20,7 +20,7 @@ from actions.errors import ActionError
 from actions.spec import Options, Plan
 from cockpit.words import span
 from screens.change_fields import Chosen, Field, Flag, ReasonLine
-from screens.confirm import Answered, ConfirmLine, Void, YesNo
+from screens.confirm import HIDDEN, Answered, ConfirmLine, Void, YesNo, in_sight
 from screens.content import plain, styled
 from screens.guard import SETTLE_S, Guard
 from screens.lines import Line, Piece
@@ -107,6 +107,7 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
 
     def on_mount(self) -> None:
         """Begin to plan, or to ask what the plan rests on."""
+        self.app.clear_notifications()  # nothing lies over the question
         self.set_class(self._production, "-production")
         self.set_interval(TICK_S, self._tick)
         if self._question.first:
@@ -209,6 +210,8 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
 
     def _keys(self) -> list[Piece]:
         pieces: list[Piece] = [(" esc ", "accent"), "leave it"]
+        if self._plan is not None:
+            pieces += [("  enter ", "accent"), "takes what is typed"]
         if (offer := self._offer()) is not None:
             pieces += [("  ctrl+o ", "accent"), f"{offer} instead"]
         if len(self._entries()) > 1:
@@ -248,6 +251,10 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
             return self._reason.line
         if self._plan is None:
             return self._entries()[0]
+        return self._entry()
+
+    def _entry(self) -> Widget:
+        """Where the answer is given."""
         return self._typed if self._typed.display else self._yes
 
     # Answers.
@@ -263,7 +270,7 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
         """On to the confirmation."""
         event.stop()
         if self._reason.words:
-            self.set_focus(self._typed if self._typed.display else self._yes)
+            self.set_focus(self._entry())
         else:
             self._note("say why first")
 
@@ -283,6 +290,10 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
         elif plan.needs_reason and not plan.reason:
             self._note("say why first")
             self.set_focus(self._reason.line)
+        elif not in_sight(
+            self, *self.query("#plan-head, #plan-prompt"), self._typed if self._typed.display else self._yes
+        ):
+            self._note(HIDDEN)
         elif not plan.confirm.fits(event.typed):
             self._typed.clear()
             self._note(f"{event.typed!r} is not it: {plan.confirm.prompt}" if event.typed else plan.confirm.prompt)

@@ -256,6 +256,22 @@ async def test_disarm_ends_it_at_once_and_the_flag_cannot_be_armed(quick: None) 
         assert "not read-only: there is nothing to arm" in at.told
 
 
+async def test_what_cannot_be_read_is_not_agreed_to(quick: None) -> None:
+    async with changing((80, 24)) as at:
+        at.cursor_to("gpu-st-p5-3")
+        await at.press("D")
+        await at.planned()
+        await at.press(*"hot", "enter")
+        await at.pilot.resize_terminal(20, 5)
+        await at.press("1", "enter")
+        await at.pilot.pause()
+        assert isinstance(at.app.screen, PlanDialog)
+        assert at.writes == []
+        await at.pilot.resize_terminal(80, 24)
+        await at.press("enter")
+        await at.until(lambda: at.writes)
+
+
 async def test_arming_hears_no_paste(real: None) -> None:
     async with changing((120, 40), read_only=True) as at:
         await at.app.cockpit.arm("15m")

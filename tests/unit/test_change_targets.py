@@ -72,7 +72,8 @@ def test_every_action_is_offered_and_the_keys_are_those_of_the_table() -> None:
     assert remapped["drain"] == "X"
     assert offer_of("queue-down").options.state == "DOWN"
     assert offer_of("scale").first == "count"
-    assert offer_of("cancel").fields == ()
+    assert [field.name for field in offer_of("cancel").fields] == ["capture"]
+    assert offer_of("release").fields == ()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_all_but_one_spin_and_the_odd_one_is_named_first() -> None:
     samples = [*SPIN[:7], ODD]
     found = problems(samples, node=NODE, jobs=(HELD,), minutes=2)["job:hung:7"]
     assert found.health is Health.CRITICAL
-    assert found.title == "looks hung: 7 of its 8 GPUs spin and move no data for 1m · maria"
+    assert found.title == "looks hung: 7 of its 8 GPUs spin and move no data · maria"
     assert "the odd ones: p5-1/7" in found.evidence
     assert "median power 140 of 700 W" in found.evidence
     gpus = [key for kind, key in found.about if kind == "gpu"]
