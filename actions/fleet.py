@@ -14,8 +14,9 @@ from actions.errors import ActionError, Refusal
 from actions.fleet_wishes import Started, Stopped
 from actions.spec import NAMED, NO_AWS, Context, HurtJob, Options, Plan, Scope, Step, Targets, Wish
 from cockpit.cost import compute_usd_h
-from cockpit.cost_report import LIST_NOTE, cost_of, usd
+from cockpit.cost_report import LIST_NOTE, cost_of, hour_if_up, usd
 from cockpit.fleet_power import How, PowerPlan, PowerStep
+from cockpit.formats.hostlist import fold
 from cockpit.formats.job_states import STARTED
 from cockpit.output_ages import output_ages
 from cockpit.power_looks import start_plan, stop_plan
@@ -57,7 +58,7 @@ def start(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         options,
         power,
         Started(targets.names),
-        effects=power.effects,
+        effects=(*power.effects, *_added(cluster, off)),
         needs=(AWS_SOURCE,),
     )
     return replace(plan, ahead=ahead(cluster, off))
@@ -156,6 +157,11 @@ def _saved(cluster: Cluster) -> tuple[str, ...]:
         return (f"what it saves is not known: no price is known{more}",)
     until = f"{usd(usd_h * report.until_monday_s / 3600)} until Monday 09:00, in {span(report.until_monday_s)}"
     return (f"saves {usd(usd_h)}/h, {until} ({LIST_NOTE}){more}",)
+
+
+def _added(cluster: Cluster, names: Sequence[str]) -> tuple[str, ...]:
+    usd_h = hour_if_up(cluster, names) if names else None
+    return () if usd_h is None else (f"adds {usd(usd_h)}/h for {fold(names)} ({LIST_NOTE})",)
 
 
 def _sizes(text: str) -> Mapping[str, int]:

@@ -200,7 +200,10 @@ class Cluster(Questions):
             self.acknowledged.observe(found, whole=self.trusts(NODES) and self.trusts(QUEUE) and self.trusts(GPUS))
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
-        steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
+        steady, found = (
+            self.clock.steady(),
+            [*problems.unless_stopped(self._slurm_problems, view.aws), *self._aws_problems],
+        )
         if view.events is not None or view.storage is not None:
             from cockpit.event_problems import of_events
             from cockpit.storage_problems import of_storage
@@ -246,8 +249,8 @@ class Cluster(Questions):
     ) -> tuple[Problem, ...]:
         from cockpit.aws_problems import AwsLook, AwsProblems
 
-        self._aws_rules = self._aws_rules or AwsProblems()
-        return self._aws_rules.of(AwsLook(reading, joined, nodes, self.clock.now())) if self.trusts(AWS) else ()
+        rules = self._aws_rules = self._aws_rules or AwsProblems()
+        return rules.of(AwsLook(reading, joined, nodes, self.clock.now())) if self.trusts(AWS) else ()
 
     @property
     def read_only(self) -> bool:
@@ -269,10 +272,9 @@ class Cluster(Questions):
         return self.acknowledged.marked(problems.of_sources(self.store) + self.view.problems + own)
 
     def acknowledge(self, key: str, note: str) -> None:
-        """Put a problem out of the way until it gets worse or comes again.
+        """Put a problem out of the way until it gets worse or comes again; waits for the disk.
 
-        Waits for the disk, so never call it on the UI thread. Raises FaultError when there is no such problem, or
-        when the acknowledgement cannot be written down.
+        Raises FaultError when there is no such problem, or when the acknowledgement cannot be written down.
         """
         problem = next((problem for problem in self.problems() if problem.key == key), None)
         if problem is None:
@@ -365,8 +367,7 @@ class Cluster(Questions):
         return tuple(self._as_heard(state) if state.name == GPUS.name else state for state in self.store.states())
 
     def _as_heard(self, state: SourceState[Any]) -> SourceState[Any]:
-        fleet = self.view.fleet
-        if fleet is None or not fleet.nodes:
+        if (fleet := self.view.fleet) is None or not fleet.nodes:
             return state if self.view.nodes is not None else replace(state, good=None)
         at = newest_at(fleet)
         live_s = max(LIVE_S, 2 * self.config.refresh.gpus + SLACK_S)
@@ -383,8 +384,8 @@ def _has_looked(watch: NodeWatch) -> bool:
 
 
 def _mount_sources(view: View) -> Iterable[str]:
-    readings = (watch.reading for watch in view.fleet.nodes.values()) if view.fleet else ()
-    return (mount.source for reading in readings if reading for mount in reading.mounts)
+    watches = view.fleet.nodes.values() if view.fleet else ()
+    return (mount.source for watch in watches if watch.reading for mount in watch.reading.mounts)
 
 
 def _poll_all(pollers: Iterable[Poller[Any]]) -> list[threading.Thread]:

@@ -89,10 +89,14 @@ def _queue(instance: Instance, node: Node | None) -> str:
 
 def machines_of_slurm(nodes: Iterable[Node], known_types: Iterable[str]) -> tuple[Machine, ...]:
     """The same as far as Slurm tells it: nodes with a machine, and the instance type among their features."""
+    there = (n for n in nodes if not n.state.has(*_NO_MACHINE) and n.state.base not in ("hidden", "future"))
+    return machines_if_up(there, known_types)
+
+
+def machines_if_up(nodes: Iterable[Node], known_types: Iterable[str]) -> tuple[Machine, ...]:
+    """What these nodes would be with a machine behind each."""
     known, found = set(known_types), []
     for node in nodes:
-        if node.state.has(*_NO_MACHINE) or node.state.base in ("hidden", "future"):
-            continue
         kind = next((name for name in node.features if name in known), "")
         queue = node.partitions[0] if node.partitions else ""
         found.append(Machine(Instance(node.name, kind, "running", role="compute", queue=queue), node, queue))

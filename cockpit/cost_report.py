@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from cockpit.catalog.instances import known_instance_types
 from cockpit.catalog.prices import priced_types
 from cockpit.cluster import Cluster
-from cockpit.cost import CostReport, Machine, cost, idle_job_ids, machines_of_ec2, machines_of_slurm
+from cockpit.cost import CostReport, Machine, cost, idle_job_ids, machines_if_up, machines_of_ec2, machines_of_slurm
 from cockpit.formats.hostlist import fold
 from cockpit.price_models import Price
 from cockpit.report import envelope
@@ -43,14 +43,22 @@ def _machines(cluster: Cluster) -> tuple[str, tuple[Machine, ...]] | None:
 
 def hour_of(cluster: Cluster, names: Collection[str]) -> float | None:
     """USD that these nodes cost by the hour together; None where the price of one of them is not known."""
-    machines = [
-        machine for machine in (_machines(cluster) or ("", ()))[1] if machine.node and machine.node.name in names
-    ]
-    prices = cluster.view.prices or bundled(machine.instance for machine in machines)
-    told = [prices.of(machine.instance) for machine in machines]
-    if len(told) < len(names) or None in told:
-        return None
-    return sum(price.usd_h for price in told if price is not None)
+    _, every = _machines(cluster) or ("", ())
+    return _hour(cluster, [one for one in every if one.node and one.node.name in names], len(names))
+
+
+def hour_if_up(cluster: Cluster, names: Collection[str]) -> float | None:
+    """The same for nodes that are off, by the instance type among their features."""
+    nodes = [node for node in cluster.view.nodes or () if node.name in names]
+    machines = machines_if_up(nodes, (*known_instance_types(), *priced_types()))
+    return _hour(cluster, machines, len(names))
+
+
+def _hour(cluster: Cluster, machines: Sequence[Machine], count: int) -> float | None:
+    asked = cluster.view.prices
+    told = [(asked.of(one.instance) if asked else None) or bundled([one.instance]).of(one.instance) for one in machines]
+    known = [price.usd_h for price in told if price is not None]
+    return sum(known) if len(known) == count else None
 
 
 def record(cluster: Cluster) -> dict[str, Any]:

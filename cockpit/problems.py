@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from cockpit.aws_models import AwsReading
 from cockpit.formats.hostlist import brief, fold
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import reason_applies
@@ -173,6 +174,15 @@ def _queue_problems(reading: NodesReading | None, queue: QueueReading | None) ->
                 next_step=f"scontrol show partition {partition.name}; an admin may have closed it on purpose",
                 about=(("queue", partition.name),),
             )
+
+
+def unless_stopped(found: Iterable[Problem], aws: AwsReading | None) -> Iterator[Problem]:
+    """Without queues that are inactive because somebody has stopped the fleet: until the start that is as wished."""
+    fleet = aws.fleet.data if aws is not None else None
+    stopped = fleet is not None and fleet.status.startswith("STOP")
+    for problem in found:
+        if not (stopped and problem.key.startswith("queue:") and problem.key.endswith(":inactive")):
+            yield problem
 
 
 def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:

@@ -151,6 +151,7 @@ def test_a_whole_cluster_that_is_off_is_started_head_first(desk: Desk) -> None:
     off.head.fault = down
     plan = off.plan(START)
     assert [step.argv[2] for step in plan.steps if step.via == "aws"] == ["start-instances", "update-item"]
+    assert [line for line in plan.effects if line.startswith("adds $") and "/h for gpu-st-p5-" in line]
 
     def ssh_is_up() -> None:
         off.head.fault = None

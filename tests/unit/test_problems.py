@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cockpit.models import Fault, FaultError, FaultKind, Health
-from cockpit.problems import Ages
+import pytest
+
+from cockpit.aws_models import AwsReading, AwsScope, FleetItem, Part
+from cockpit.models import Fault, FaultError, FaultKind, Health, Problem
+from cockpit.problems import Ages, unless_stopped
 from tests.still import still_cluster
 
 
@@ -54,3 +57,22 @@ def test_the_age_of_a_problem_is_kept_while_it_lasts_and_forgotten_after() -> No
     assert [p.since for p in ages.dated(old + new, 300.0)] == [None, 200.0, 200.0]
     ages.dated([], 400.0)
     assert ages.dated(old, 500.0)[0].since == 500.0
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ("RUNNING", ["queue:gpu:inactive", "queue:gpu:down", "node:down:x"]),
+        ("STOP_REQUESTED", ["queue:gpu:down", "node:down:x"]),
+        ("STOPPED", ["queue:gpu:down", "node:down:x"]),
+        (None, ["queue:gpu:inactive", "queue:gpu:down", "node:down:x"]),
+    ],
+)
+def test_queues_of_a_fleet_that_was_stopped_are_as_wished(status: str | None, kept: list[str]) -> None:
+    fleet = FleetItem(status) if status else None
+    found = [
+        Problem(key, Health.WARN, "x", "y", "z") for key in ("queue:gpu:inactive", "queue:gpu:down", "node:down:x")
+    ]
+    reading = AwsReading(AwsScope(), fleet=Part(fleet))
+    assert [one.key for one in unless_stopped(found, reading)] == kept
+    assert [one.key for one in unless_stopped(found, None)] == [one.key for one in found]
