@@ -6,12 +6,13 @@ The history is read on a thread: a home directory may hang. `rows` never waits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cockpit.cluster import Cluster
+from screens.file_book import FileBook
 
 if TYPE_CHECKING:
     from cockpit.checks.history import KeptNode, KeptRun
@@ -65,12 +66,14 @@ class CheckRow:
         return min(bad, key=lambda each: each[1].verdict.rank, default=None)
 
 
-class CheckBook:
-    """`listen` is told when there is something new."""
+class CheckBook(FileBook):
+    """What was found of every node, by this cockpit and by others."""
+
+    name, again_s = "checks", AGAIN_S
 
     def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
         self._cluster = cluster
-        self._steady = cluster.clock.steady
         self._lock = threading.Lock()
         self._own: dict[tuple[str, str], NodeResult] = {}  # (kind, node) of the runs of this cockpit
         self._pairs: dict[frozenset[str], PairResult] = {}
@@ -82,18 +85,8 @@ class CheckBook:
         self._newest: dict[str, dict[str, tuple[float, KeptNode]]] = {}  # by kind and node, none of this cockpit's
         self._beside: dict[str, dict[str, dict[str, Said]]] = {}
         self._stamp: object = None
-        self._fault = ""
-        self._reading = threading.Lock()
-        self._again = False
-        self._read_at: float | None = None
-        self._listeners: list[Callable[[str], None]] = []
 
     # What is known.
-
-    @property
-    def fault(self) -> str:
-        """Why the history could not be read; "" when it could."""
-        return self._fault
 
     @property
     def kept(self) -> tuple[KeptRun, ...]:
@@ -105,8 +98,7 @@ class CheckBook:
 
         () while no node was ever checked, None before the history was read once.
         """
-        if self._read_at is None or self._steady() - self._read_at >= AGAIN_S:
-            self.read()
+        self.read_when_due()
         if self._kept is None:
             return None
         view = self._cluster.view
@@ -157,11 +149,6 @@ class CheckBook:
 
     # What is new.
 
-    def listen(self, listener: Callable[[str], None]) -> None:
-        """Call listener("checks") on the thread of whatever is new."""
-        if listener not in self._listeners:
-            self._listeners.append(listener)
-
     def asking(self, kind: str, nodes: Iterable[str]) -> None:
         """These are being asked just now, no others."""
         with self._lock:
@@ -188,29 +175,10 @@ class CheckBook:
         CheckHistory(history_path(self._cluster.config.name)).append(run)
         self.read()
 
-    def _tell(self) -> None:
-        for listener in tuple(self._listeners):
-            listener("checks")
-
     # The file.
 
-    def read(self) -> None:
-        """Look at the file on a thread; once more when one is at it."""
-        self._again = True
-        if self._reading.acquire(blocking=False):
-            self._read_at = self._steady()
-            threading.Thread(target=self._work, name="check-history", daemon=True).start()
-
-    def _work(self) -> None:
-        before = (self._kept, self._fault)
-        try:
-            while self._again:
-                self._again = False
-                self._look()
-        finally:
-            self._reading.release()
-        if (self._kept, self._fault) != before:
-            self._tell()
+    def _known(self) -> object:
+        return self._kept
 
     def _look(self) -> None:
         from cockpit.checks.history import CheckHistory, history_path

@@ -5,8 +5,7 @@ The record is read on a thread: a home directory may hang. What is shown is the 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -16,6 +15,7 @@ from cockpit.event_models import ClusterEvent, ClusterEvents
 from cockpit.models import Health
 from cockpit.store import Trouble
 from cockpit.text import printable
+from screens.file_book import FileBook
 
 AGAIN_S = 2.0  # between two looks at the file: other cockpits write there, too
 
@@ -32,34 +32,23 @@ class LogRow:
     event: ClusterEvent | None = None
 
 
-class LogBook:
+class LogBook(FileBook):
     """`rows` never waits; `listen` is told when it has something new."""
 
+    name, again_s = "log", AGAIN_S
+
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster, self._store, self._steady = cluster, cluster.store, cluster.clock.steady
+        super().__init__(cluster)
+        self._cluster, self._store = cluster, cluster.store
         self._log = AuditLog(cluster.config.name)
         self._entries: tuple[LogRow, ...] | None = None
         self._stamp: object = None
-        self._fault = ""
-        self._reading = threading.Lock()
-        self._read_at: float | None = None
-        self._listeners: list[Callable[[str], None]] = []
         self._made: tuple[object, ...] = ()
         self._rows: tuple[LogRow, ...] = ()
 
-    def listen(self, listener: Callable[[str], None]) -> None:
-        """Call listener("log") on the reading thread after each change."""
-        self._listeners.append(listener)
-
-    @property
-    def fault(self) -> str:
-        """Why the record could not be read; "" when it could."""
-        return self._fault
-
     def rows(self) -> tuple[LogRow, ...] | None:
         """Newest first, the very same object while nothing has changed; None before the record was read once."""
-        if self._read_at is None or self._steady() - self._read_at >= AGAIN_S:
-            self.read()
+        self.read_when_due()
         troubles = self._store.troubles()
         if self._entries is None:
             return None
@@ -74,31 +63,19 @@ class LogBook:
         """The line with that key."""
         return next((row for row in self.rows() or () if row.key == key), None)
 
-    def read(self) -> None:
-        """Look at the file on a thread, unless one is at it."""
-        if self._reading.acquire(blocking=False):
-            self._read_at = self._steady()
-            threading.Thread(target=self._read, name="log", daemon=True).start()
+    def _known(self) -> object:
+        return self._entries
 
-    def _read(self) -> None:
+    def _look(self) -> None:
+        stamp = _stamp(self._log)
+        if self._entries is not None and stamp == self._stamp and not self._unended():
+            return
         try:
-            stamp = _stamp(self._log)
-            if self._entries is not None and stamp == self._stamp and not self._unended():
-                return
-            before = self._entries
-            try:
-                entries, self._fault = self._log.entries(), ""
-            except AuditError as error:
-                entries, self._fault = (), str(error)
-            new = tuple(LogRow(entry.id, entry.at, entry, entry.outcome) for entry in entries)
-            self._stamp = stamp
-            if new != before:
-                self._entries = new
-        finally:
-            self._reading.release()
-        if self._entries is not before:
-            for listener in tuple(self._listeners):
-                listener("log")
+            entries, self._fault = self._log.entries(), ""
+        except AuditError as error:
+            entries, self._fault = (), str(error)
+        self._entries = tuple(LogRow(entry.id, entry.at, entry, entry.outcome) for entry in entries)
+        self._stamp = stamp
 
     def _unended(self) -> bool:
         """Something runs: whether its process still lives is not written in the file."""

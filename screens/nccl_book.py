@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from cockpit.cluster import Cluster
 from cockpit.config import Rules
 from cockpit.nccl.place import history_path
+from screens.file_book import FileBook
 
 if TYPE_CHECKING:
     from cockpit.nccl.history import HistoryRun
@@ -82,31 +83,19 @@ def _expected(run: HistoryRun, fitting: list[HistoryRun], rules: Rules) -> Expec
     return next(near, Expectation("", good, None, None))
 
 
-class NcclBook:
+class NcclBook(FileBook):
     """`rows` never waits; `listen` is told when there is something new."""
 
+    name, again_s = "nccl", AGAIN_S
+
     def __init__(self, cluster: Cluster) -> None:
-        self._steady, self._rules = cluster.clock.steady, cluster.rules
+        super().__init__(cluster)
+        self._rules = cluster.rules
         self._path = history_path(cluster.config.name)
         self._skipped = 0
         self._rows: tuple[NcclRow, ...] | None = None
         self._stamp: object = None
-        self._fault = ""
-        self._reading = threading.Lock()
-        self._again = False
-        self._read_at: float | None = None
-        self._listeners: list[Callable[[str], None]] = []
         self._awake = threading.Event()  # set once a first paint is no matter any more
-
-    def listen(self, listener: Callable[[str], None]) -> None:
-        """Call listener("nccl") on the reading thread after each change."""
-        if listener not in self._listeners:
-            self._listeners.append(listener)
-
-    @property
-    def fault(self) -> str:
-        """Why the history could not be read; "" when it could."""
-        return self._fault
 
     @property
     def skipped(self) -> int:
@@ -115,34 +104,19 @@ class NcclBook:
 
     def rows(self) -> tuple[NcclRow, ...] | None:
         """Newest first, the very same object while nothing has changed; None before the history was read once."""
-        if self._read_at is None or self._steady() - self._read_at >= AGAIN_S:
-            self.read()
+        self.read_when_due()
         return self._rows
 
     def row(self, key: str) -> NcclRow | None:
         """The run with that id."""
         return next((row for row in self.rows() or () if row.run.id == key), None)
 
-    def read(self) -> None:
-        """Look at the file on a thread; once more when one is at it."""
-        self._again = True
-        if self._reading.acquire(blocking=False):
-            self._read_at = self._steady()
-            threading.Thread(target=self._work, name="nccl-history", daemon=True).start()
-
-    def _work(self) -> None:
-        before = (self._rows, self._fault)
+    def _wait(self) -> None:
         if not self._awake.wait(FIRST_S):
             self._awake.set()
-        try:
-            while self._again:
-                self._again = False
-                self._look()
-        finally:
-            self._reading.release()
-        if (self._rows, self._fault) != before:
-            for listener in tuple(self._listeners):
-                listener("nccl")
+
+    def _known(self) -> object:
+        return self._rows
 
     def _look(self) -> None:
         try:
