@@ -157,6 +157,8 @@ def _commands(entry: Entry) -> list[Line]:
 
 
 def _status(entry: Entry, result: Mapping[str, Any] | None) -> Line:
+    if result is None and entry.outcome == "running":
+        return [("no result yet", "dim")]
     if result is None:
         words = "not run" if entry.end is not None else "not known whether it ran"
         return [(words, "warning" if entry.end is None else "dim")]
