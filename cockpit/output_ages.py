@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 12  # each is a question to the controller; those with the most GPUs are asked for
 TOTAL_S = 6.0
+_STAMPS = 'for f do stat -L -c %Y -- "$f" 2>/dev/null || echo -; done'  # a line for each, whatever its name
 STAT_S = 4.0  # a hung filesystem must not hold up a plan
 
 
@@ -27,14 +28,13 @@ def output_ages(cluster: Cluster, jobs: Iterable[Job]) -> Mapping[int, float]:
     if not paths:
         return {}
     try:
-        told = cluster.head.run(["stat", "-L", "-c", "%Y %n", "--", *paths], deadline_s=STAT_S).stdout
+        told = cluster.head.run(["sh", "-c", _STAMPS, "sh", *paths], deadline_s=STAT_S).stdout.decode(errors="replace")
     except FaultError:
         return {}
     now, ages = cluster.head_now(), dict[int, float]()
-    for line in told.decode(errors="surrogateescape").splitlines():
-        stamp, _, path = line.partition(" ")
-        if stamp.isdigit() and path in paths:
-            job_id, age_s = paths[path], max(0.0, now - int(stamp))
+    for stamp, job_id in zip(told.split(), paths.values(), strict=False):
+        if stamp.isdigit():
+            age_s = max(0.0, now - int(stamp))
             ages[job_id] = min(age_s, ages.get(job_id, age_s))
     return ages
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cockpit import output_ages as output_ages_module
 from cockpit.formats.scontrol_show import JobDetail
 from cockpit.hosts.base import Completed
+from cockpit.hosts.local import LocalHost
 from cockpit.models import Fault, FaultError, FaultKind, Job
 from cockpit.output_ages import MOST_JOBS, output_ages
 from tests.still import StillClock
@@ -18,7 +22,7 @@ NOW = 1_000_000.0
 
 
 class Head:
-    """Answers stat for the files that are there, as GNU stat does: lines for those, exit 1 for the others."""
+    """A line for each file that is asked for: its stamp, or a dash where it is not there."""
 
     def __init__(self, stamps: dict[str, int] | None) -> None:
         self.stamps, self.asked = stamps, list[str]()
@@ -26,9 +30,10 @@ class Head:
     def run(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
         if self.stamps is None:
             raise FaultError(Fault(FaultKind.TIMEOUT, "stat", "no answer"))
-        self.asked = list(argv[argv.index("--") + 1 :])
-        lines = [f"{self.stamps[path]} {path}" for path in self.asked if path in self.stamps]
-        return Completed(0 if len(lines) == len(self.asked) else 1, "\n".join(lines).encode(), b"", 0.01)
+        assert list(argv[:2]) == ["sh", "-c"]
+        self.asked = list(argv[4:])
+        lines = [str(self.stamps.get(path, "-")) for path in self.asked]
+        return Completed(0, "\n".join(lines).encode(), b"", 0.01)
 
 
 def cluster(stamps: dict[str, int] | None) -> Any:
@@ -54,6 +59,16 @@ def test_what_waits_is_not_asked_for_and_what_slurm_does_not_tell_is_left_out() 
     at = cluster({"/fsx/1.err": 999_990})
     assert output_ages(at, [*jobs(1, 13), *jobs(7, state="PD")]) == {1: 10.0}
     assert not [path for path in at.head.asked if path.startswith(("/fsx/13", "/fsx/7"))]
+
+
+def test_the_script_tells_a_line_for_each_name_whatever_is_in_it(tmp_path: Path) -> None:
+    names = ["it's $(touch x) `y`", "two\nlines", "-n"]
+    for name in names:
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (5, 5))
+    paths = [str(tmp_path / name) for name in (names[0], "not there", *names[1:])]
+    done = LocalHost().run(["sh", "-c", output_ages_module._STAMPS, "sh", *paths], deadline_s=10)
+    assert done.stdout == b"5\n-\n5\n5\n"
 
 
 @pytest.mark.parametrize("stamps", [None, {}])
