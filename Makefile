@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-JOBS   ?= 2
+JOBS   ?= 4  # twice the cores of a small machine: many tests wait for real programs
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests setup.py
 
