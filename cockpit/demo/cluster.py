@@ -55,6 +55,15 @@ clusters:
 _HANG_FOR_S = 20  # under the usual minute: nobody should wait long to see it
 
 
+def remove_all(folder: Path) -> None:
+    """Remove a folder in which threads may still write: what comes while it is removed goes in the next round."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.05)
+
+
 class DemoCluster:
     """A simulated cluster behind a real SSH server on loopback, reached like any other cluster.
 
@@ -96,7 +105,7 @@ class DemoCluster:
         _allow_open_files(_FILES_PER_NODE * len(self.sim.nodes))
         folder = self.folder = Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
         # Also when the program ends without stop(): a private key must not lie about.
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._remove = weakref.finalize(self, remove_all, folder)
         try:
             stubs.install(folder / "bin", folder / "stubs.sock")
             self._stubs = stubs.StubServer(self.sim, folder / "stubs.sock")

@@ -158,9 +158,9 @@ def test_the_thread_ends_with_the_cluster_and_lives_through_nonsense(
     waits = iter([False, False, True])
     site.wait_stopped = lambda _: next(waits)
     monkeypatch.setattr(SilenceWatch, "look", lambda self: 1 / 0)
+    before = set(threading.enumerate())
     watch(site).start()
-    for thread in threading.enumerate():
-        if thread.name == "silences":
-            thread.join(10)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
     assert site.silences == {}
     assert next(waits, None) is None
