@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_completion
@@ -66,26 +63,12 @@ def _demo(arguments: argparse.Namespace, look: Looks, print_status: Callable[[Cl
     try:
         if demo.lacks:
             print(f"cockpit: {demo.lacks}", file=sys.stderr)
-        path = demo.start()
-        with state_in(path.parent / "state"):
-            config = load_config(path)
-            if arguments.headless:
-                return _headless(config, HEADLESS_S if arguments.seconds is None else arguments.seconds, print_status)
-            return _show(config, arguments, look(arguments, config))
+        config = load_config(demo.start())
+        if arguments.headless:
+            return _headless(config, HEADLESS_S if arguments.seconds is None else arguments.seconds, print_status)
+        return _show(config, arguments, look(arguments, config))
     finally:
         demo.stop()
-
-
-@contextmanager
-def state_in(folder: Path) -> Iterator[None]:
-    """What is written down of a demo (audit, notes, histories) goes with it and never mixes with that of clusters."""
-    before = os.environ.get("XDG_STATE_HOME")
-    os.environ["XDG_STATE_HOME"] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop("XDG_STATE_HOME")
-        os.environ.update({} if before is None else {"XDG_STATE_HOME": before})
 
 
 def _show(config: Config, arguments: argparse.Namespace, look: Look) -> int:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from cockpit.cli_demo import state_in
-from cockpit.config import state_dir
 from cockpit.demo.cluster import DemoCluster
 
 
@@ -124,13 +122,6 @@ def test_the_demo_runs_headless(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "nodes   4:" in done.stdout
     assert "sources nodes live" in done.stdout
-
-
-def test_what_a_demo_writes_down_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "own"))
-    with state_in(tmp_path / "demo"):
-        assert state_dir() == tmp_path / "demo" / "cockpit"
-    assert state_dir() == tmp_path / "own" / "cockpit"
 
 
 def test_gpus_tell_every_gpu_of_the_nodes_that_are_up(demo: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from cockpit.probe.agent import recorder
 from cockpit.probe.agent.shipped import Shipped
 from cockpit.probe.bundle import packed_tool, sweep_argv, sweep_stdin
 
-JOB = 77
+JOB = 10_000_000 + os.getpid()  # a sweep looks at the whole machine: tests beside this one have other jobs
 STACK = [{"pid": 1, "thread_name": "MainThread", "os_thread_id": 1, "frames": [
     {"name": "load_batch", "filename": "/job/train.py", "line": 30}]}]  # fmt: skip
 # What stands for py-spy: it says where it lies, and prints a stack as the real one does.
