@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import resource
 import shutil
@@ -106,6 +107,7 @@ class DemoCluster:
         folder = self.folder = Path(tempfile.mkdtemp(prefix="cockpit-demo-"))
         # Also when the program ends without stop(): a private key must not lie about.
         self._remove = weakref.finalize(self, remove_all, folder)
+        atexit.register(remove_all, folder)  # whole, also when the program is ended in the middle of that removal
         try:
             stubs.install(folder / "bin", folder / "stubs.sock")
             self._stubs = stubs.StubServer(self.sim, folder / "stubs.sock")
