@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from cockpit.formats.job_states import STARTED
 from cockpit.formats.output_paths import job_outputs
 from cockpit.models import FaultError, Job
+from cockpit.sources.remote_file import stamps_of
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
 MOST_JOBS = 12  # each is a question to the controller; those with the most GPUs are asked for
 TOTAL_S = 6.0
-_STAMPS = 'for f do stat -L -c %Y -- "$f" 2>/dev/null || echo -; done'  # a line for each, whatever its name
-STAT_S = 4.0  # a hung filesystem must not hold up a plan
 
 
 def output_ages(cluster: Cluster, jobs: Iterable[Job]) -> Mapping[int, float]:
@@ -25,17 +24,14 @@ def output_ages(cluster: Cluster, jobs: Iterable[Job]) -> Mapping[int, float]:
     """
     running = sorted((job for job in jobs if job.state in STARTED), key=lambda job: -(job.gpus or 0))
     paths = _paths(cluster, running[:MOST_JOBS])
-    if not paths:
-        return {}
     try:
-        told = cluster.head.run(["sh", "-c", _STAMPS, "sh", *paths], deadline_s=STAT_S).stdout.decode(errors="replace")
+        stamps = stamps_of(cluster.head, paths)
     except FaultError:
         return {}
     now, ages = cluster.head_now(), dict[int, float]()
-    for stamp, job_id in zip(told.split(), paths.values(), strict=False):
-        if stamp.isdigit():
-            age_s = max(0.0, now - int(stamp))
-            ages[job_id] = min(age_s, ages.get(job_id, age_s))
+    for path, stamp in stamps.items():
+        job_id, age_s = paths[path], max(0.0, now - stamp)
+        ages[job_id] = min(age_s, ages.get(job_id, age_s))
     return ages
 
 

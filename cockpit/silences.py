@@ -15,13 +15,12 @@ from cockpit.fleet_state import Silence
 from cockpit.formats.log_lines import shown_line
 from cockpit.formats.output_paths import job_outputs
 from cockpit.models import FaultError, Job
-from cockpit.sources.remote_file import read_piece
+from cockpit.sources.remote_file import read_piece, stamps_of
 
 EVERY_S = 60.0
 LEAST_S = 300.0  # of silence; before that no log is read
 MOST_JOBS = 12  # those with the most GPUs
 NEW_A_LOOK = 4  # jobs of which Slurm is asked where they write: once each
-STAT_S = 4.0
 _TAIL = 128 * 1024
 
 
@@ -59,7 +58,7 @@ class SilenceWatch:
         self._learn(jobs)
         paths = {job.job_id: path for job in jobs if (path := self._paths.get((job.job_id, job.restarts)))}
         try:
-            stamps = self._stamps(paths.values())
+            stamps = stamps_of(self._cluster.head, paths.values())
             now, steady = self._cluster.head_now(), self._cluster.clock.steady()
             found = {}
             for job_id, path in paths.items():
@@ -92,16 +91,6 @@ class SilenceWatch:
             except FaultError:
                 return
             self._paths[job.job_id, job.restarts] = files[0].path if files else ""
-
-    def _stamps(self, paths: Iterable[str]) -> dict[str, int]:
-        """When each file that the head sees was last written, on the head's clock."""
-        wanted = [path for path in paths if "\n" not in path]
-        if not wanted:
-            return {}
-        argv = ["stat", "-L", "-c", "%Y %n", "--", *wanted]
-        told = self._cluster.head.run(argv, deadline_s=STAT_S).stdout.decode(errors="surrogateescape")
-        rows = (line.partition(" ") for line in told.splitlines())
-        return {path: int(stamp) for stamp, _, path in rows if stamp.isdigit() and path in wanted}
 
     def _broken(self, path: str, stamp: int, age_s: float) -> float | None:
         """The rhythm that the silence is longer than; None when it is not, or there is none. Read once a silence."""

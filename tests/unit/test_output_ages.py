@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from cockpit import output_ages as output_ages_module
 from cockpit.formats.scontrol_show import JobDetail
 from cockpit.hosts.base import Completed
 from cockpit.hosts.local import LocalHost
 from cockpit.models import Fault, FaultError, FaultKind, Job
 from cockpit.output_ages import MOST_JOBS, output_ages
+from cockpit.sources.remote_file import STAMPS
 from tests.still import StillClock
 
 NOW = 1_000_000.0
@@ -67,7 +67,7 @@ def test_the_script_tells_a_line_for_each_name_whatever_is_in_it(tmp_path: Path)
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (5, 5))
     paths = [str(tmp_path / name) for name in (names[0], "not there", *names[1:])]
-    done = LocalHost().run(["sh", "-c", output_ages_module._STAMPS, "sh", *paths], deadline_s=10)
+    done = LocalHost().run(["sh", "-c", STAMPS, "sh", *paths], deadline_s=10)
     assert done.stdout == b"5\n-\n5\n5\n"
 
 
