@@ -17,6 +17,7 @@ from screens.subjects import jobs_behind
 
 if TYPE_CHECKING:
     from actions.spec import Options
+    from cockpit.diagnosis.diagnose import Diagnosis
     from screens.change_targets import Pointed
     from screens.hang_view import HangView
     from screens.trail import Trail
@@ -105,16 +106,21 @@ class Hangs(Screen[None]):
 
     # What to do about it.
 
-    def suggested(self) -> list[list[Subject]]:
-        """What the diagnosis in front says to act on: its nodes first of all, then those its verdict names."""
+    def _diagnosed(self) -> Diagnosis | None:
+        """What the diagnosis in front has found so far."""
         view = self.hang_view()
         look = view.seen if view is not None else None
-        if look is None or look.diagnosis is None:
+        return look.diagnosis if look is not None else None
+
+    def suggested(self) -> list[list[Subject]]:
+        """What the diagnosis in front says to act on: its nodes first of all, then those its verdict names."""
+        diagnosis = self._diagnosed()
+        if diagnosis is None:
             return []
         from screens.hang_lines import moves_of
 
-        moved = [name for move in moves_of(look.diagnosis) if move.action == "drain" for name in move.targets]
-        nodes = moved or list(look.diagnosis.verdict.nodes)
+        moved = [name for move in moves_of(diagnosis) if move.action == "drain" for name in move.targets]
+        nodes = moved or list(diagnosis.verdict.nodes)
         return [[Subject("node", name) for name in nodes]] if nodes else []
 
     async def suggested_change(self, offer_id: str) -> bool:
@@ -122,13 +128,12 @@ class Hangs(Screen[None]):
 
         On the name of a node it means that node, as everywhere. False when there is nothing of its own to do.
         """
-        view = self.hang_view()
-        look = view.seen if view is not None else None
-        if offer_id != "drain" or view is None or look is None or look.diagnosis is None:
+        view, diagnosis = self.hang_view(), self._diagnosed()
+        if offer_id != "drain" or view is None or diagnosis is None:
             return False
         from screens.hang_lines import rescue_of
 
-        found, cursor = rescue_of(look.diagnosis), view.subject
+        found, cursor = rescue_of(diagnosis), view.subject
         if found is None or (cursor is not None and cursor.kind in ("node", "gpu")):
             return False
         nodes, job = found
@@ -143,10 +148,9 @@ class Hangs(Screen[None]):
 
     def suggested_reason(self) -> str:
         """The words for a drain from the diagnosis in front, "" where there is none."""
-        view = self.hang_view()
-        look = view.seen if view is not None else None
-        if look is None or look.diagnosis is None or not look.diagnosis.verdict.nodes:
+        diagnosis = self._diagnosed()
+        if diagnosis is None or not diagnosis.verdict.nodes:
             return ""
         from cockpit.diagnosis.moves import reason_of
 
-        return reason_of(look.diagnosis.evidence.job.label, look.diagnosis.verdict)
+        return reason_of(diagnosis.evidence.job.label, diagnosis.verdict)
