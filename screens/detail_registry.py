@@ -47,7 +47,7 @@ def title(subject: Subject) -> str:
 
 def explain(cluster: Cluster, subject: Subject) -> list[Line]:
     """Its state in plain words, what that means on this cluster, what to do, the commands that show it."""
-    return explain_lines.explain(cluster, subject)
+    return EXPLAIN[subject.kind](cluster, subject.key)
 
 
 _WORDS: Mapping[str, str] = {
@@ -160,5 +160,9 @@ DETAILS: Mapping[str, Lines] = {
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }
-EXPLAIN: Mapping[str, Lines] = explain_lines.EXPLAIN
+# What a check found says itself what it means.
+EXPLAIN: Mapping[str, Lines] = {
+    **explain_lines.EXPLAIN,
+    **{kind: DETAILS[kind] for kind in ("efa", "health", "versions")},
+}
 RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue}

@@ -37,11 +37,6 @@ FLAG_WIDTH = 16
 _GPU_SHOW = (("node", ("nvidia-smi", "-q", "-i", "{gpu}")),)
 
 
-def explain(cluster: Cluster, subject: Subject) -> list[Line]:
-    """Everything there is to say in words about a subject; says so when there is none of that key."""
-    return EXPLAIN[subject.kind](cluster, subject.key)
-
-
 def explain_node(cluster: Cluster, name: str) -> list[Line]:
     """Every word of a node's state, its reason, what this kind of cluster does about it, what to do."""
     node = find_node(cluster.view, name)
@@ -157,24 +152,6 @@ def _nccl(cluster: Cluster, key: str) -> list[Line]:
     return explain_nccl(cluster, key)
 
 
-def _efa(cluster: Cluster, node: str) -> list[Line]:
-    from screens.details.checks import check_lines  # nor are the checks
-
-    return check_lines(cluster, "efa", node)
-
-
-def _health(cluster: Cluster, node: str) -> list[Line]:
-    from screens.details.checks import check_lines
-
-    return check_lines(cluster, "health", node)
-
-
-def _versions(cluster: Cluster, node: str) -> list[Line]:
-    from screens.details.checks import version_lines
-
-    return version_lines(cluster, node)
-
-
 EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "node": explain_node,
     "job": explain_job,
@@ -189,7 +166,4 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "cost": _cost,
     "storage": _storage,
     "nccl": _nccl,
-    "efa": _efa,
-    "health": _health,
-    "versions": _versions,
 }
