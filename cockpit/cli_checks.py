@@ -163,7 +163,8 @@ def _run(runner: CheckRunner, targets: Sequence[Any]) -> CheckRun:
 
 def _told(arguments: argparse.Namespace, cluster: Cluster, run: CheckRun) -> int:
     """Keep the run, print it, and return the exit code."""
-    from cockpit.checks.history import CheckHistory, history_path
+    from cockpit.checks.history import CheckHistory
+    from cockpit.checks.place import history_path
     from cockpit.checks.report import exit_code, run_lines, run_record
     from cockpit.report import envelope
 

@@ -9,16 +9,16 @@ import threading
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
+from cockpit.checks.place import history_path
 from cockpit.cluster import Cluster
 from screens.file_book import FileBook
+from screens.per_cluster import PerCluster
 
 if TYPE_CHECKING:
     from cockpit.checks.history import KeptNode, KeptRun
     from cockpit.checks.models import CheckRun, NodeResult, PairResult, Verdict
 
-AGAIN_S = 2.0  # between two looks at the file: other cockpits, the command line and cron write there, too
 KINDS = ("efa", "health")
 # What other runs add to a kind: pairs of nodes to EFA, NVIDIA's diagnostics to health.
 _BESIDE = {"efa": "pair", "health": "deep"}
@@ -66,13 +66,13 @@ class CheckRow:
         return min(bad, key=lambda each: each[1].verdict.rank, default=None)
 
 
-class CheckBook(FileBook):
+class CheckBook(FileBook["KeptRun"]):
     """What was found of every node, by this cockpit and by others."""
 
-    name, again_s = "checks", AGAIN_S
+    name = "checks"
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+        super().__init__(cluster, history_path(cluster.config.name))
         self._cluster = cluster
         self._lock = threading.Lock()
         self._own: dict[tuple[str, str], NodeResult] = {}  # (kind, node) of the runs of this cockpit
@@ -81,17 +81,15 @@ class CheckBook(FileBook):
         self._own_ids: set[str] = set()
         self._changes = 0
         self._made: dict[str, tuple[object, tuple[CheckRow, ...]]] = {}
-        self._kept: tuple[KeptRun, ...] | None = None
         self._newest: dict[str, dict[str, tuple[float, KeptNode]]] = {}  # by kind and node, none of this cockpit's
         self._beside: dict[str, dict[str, dict[str, Said]]] = {}
-        self._stamp: object = None
 
     # What is known.
 
     @property
     def kept(self) -> tuple[KeptRun, ...]:
         """The history, oldest first."""
-        return self._kept or ()
+        return self._found or ()
 
     def rows(self, kind: str) -> tuple[CheckRow, ...] | None:
         """Every node in Slurm's order, the very same object while nothing changed.
@@ -99,10 +97,10 @@ class CheckBook(FileBook):
         () while no node was ever checked, None before the history was read once.
         """
         self.read_when_due()
-        if self._kept is None:
+        if self._found is None:
             return None
         view = self._cluster.view
-        made_from = (view.nodes, self._kept, self._changes)
+        made_from = (view.nodes, self._found, self._changes)
         before = self._made.get(kind)
         if before is None or before[0] != made_from:
             new = tuple(self._rows(kind))
@@ -166,38 +164,25 @@ class CheckBook(FileBook):
 
     def keep(self, run: CheckRun) -> None:
         """Write a run down; raises OSError (no room, no right). What it found is known in any case."""
-        from cockpit.checks.history import CheckHistory, history_path
+        from cockpit.checks.history import CheckHistory
 
         with self._lock:
             self._pairs.update({frozenset((pair.server, pair.client)): pair for pair in run.pairs})
             if run.kind in KINDS:
                 self._own_ids.add(run.id)
-        CheckHistory(history_path(self._cluster.config.name)).append(run)
+        CheckHistory(self._path).append(run)
         self.read()
 
     # The file.
 
-    def _known(self) -> object:
-        return self._kept
+    def _load(self, *, there: bool) -> tuple[KeptRun, ...]:
+        from cockpit.checks.history import CheckHistory
 
-    def _look(self) -> None:
-        from cockpit.checks.history import CheckHistory, history_path
-
-        path = history_path(self._cluster.config.name)
-        try:
-            try:
-                about = path.stat()
-                stamp: object = (about.st_mtime_ns, about.st_size)
-            except FileNotFoundError:
-                stamp = None
-            if self._kept is None or stamp != self._stamp or self._fault:
-                runs = CheckHistory(path).load()
-                # Here, since a year of runs takes longer to go through than a key may wait.
-                self._newest = {kind: _newest_of(runs, kind, self._own_ids) for kind in KINDS}
-                self._beside = {kind: _beside_of(runs, _BESIDE[kind]) for kind in KINDS}
-                self._kept, self._stamp, self._fault = runs, stamp, ""
-        except OSError as error:  # what was read before stays
-            self._kept, self._fault = self._kept or (), error.strerror or str(error)
+        runs = CheckHistory(self._path).load()
+        # Here, since a year of runs takes longer to go through than a key may wait.
+        self._newest = {kind: _newest_of(runs, kind, self._own_ids) for kind in KINDS}
+        self._beside = {kind: _beside_of(runs, _BESIDE[kind]) for kind in KINDS}
+        return runs
 
 
 def _newest_of(runs: Iterable[KeptRun], kind: str, own_ids: Container[str]) -> dict[str, tuple[float, KeptNode]]:
@@ -254,11 +239,4 @@ def _worst_by_check(checks: Mapping[str, Said]) -> dict[str, Said]:
     return found
 
 
-_books: WeakKeyDictionary[Cluster, CheckBook] = WeakKeyDictionary()
-
-
-def check_book(cluster: Cluster) -> CheckBook:
-    """The one of that cluster."""
-    if cluster not in _books:
-        _books[cluster] = CheckBook(cluster)
-    return _books[cluster]
+check_book = PerCluster(CheckBook)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from weakref import WeakKeyDictionary
 
 from cockpit.aws_models import Market
 from cockpit.cluster import Cluster, View
@@ -21,6 +20,7 @@ from cockpit.text import printable
 from cockpit.words import count, plural, span
 from screens.grid_model import Cell, Column
 from screens.pane_spec import PaneSpec
+from screens.per_cluster import PerCluster
 from themes import state_token
 
 AGAIN_S = 15.0  # sums over time are made anew so often when nothing else has changed
@@ -121,12 +121,7 @@ def _idle_row(line: IdleLine) -> CostRow:
     )
 
 
-_meters: WeakKeyDictionary[Cluster, IdleMeter] = WeakKeyDictionary()
-
-
-def idle_meter(cluster: Cluster) -> IdleMeter:
-    """The one of that cluster."""
-    return _meters.setdefault(cluster, IdleMeter())
+idle_meter = PerCluster(lambda cluster: IdleMeter())
 
 
 def hours_rows(meter: IdleMeter) -> Iterator[CostRow]:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from cockpit.cluster import Cluster
 
+T = TypeVar("T")
+AGAIN_S = 2.0  # between two looks at the file: other cockpits, the command line and cron write there, too
 
-class FileBook:
+
+class FileBook(Generic[T]):
     """Nothing waits for the file; what is shown is the last that was read. `listen` is told what is new."""
 
     name: ClassVar[str]  # what listeners hear
-    again_s: ClassVar[float]  # between two looks at the file: other cockpits write there, too
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._steady = cluster.clock.steady
+    def __init__(self, cluster: Cluster, path: Path) -> None:
+        self._steady, self._path = cluster.clock.steady, path
+        self._found: tuple[T, ...] | None = None  # None before the file was read once
+        self._stamp: object = None
         self._fault = ""
         self._reading = threading.Lock()
         self._again = False
@@ -35,7 +40,7 @@ class FileBook:
 
     def read_when_due(self) -> None:
         """Look at the file on a thread when the last look is some time ago."""
-        if self._read_at is None or self._steady() - self._read_at >= self.again_s:
+        if self._read_at is None or self._steady() - self._read_at >= AGAIN_S:
             self.read()
 
     def read(self) -> None:
@@ -47,14 +52,14 @@ class FileBook:
 
     def _work(self) -> None:
         self._wait()
-        before = (self._known(), self._fault)
+        before = (self._found, self._fault)
         try:
             while self._again:
                 self._again = False
                 self._look()
         finally:
             self._reading.release()
-        if (self._known(), self._fault) != before:
+        if (self._found, self._fault) != before:
             self._tell()
 
     def _tell(self) -> None:
@@ -64,10 +69,26 @@ class FileBook:
     def _wait(self) -> None:
         """What may have to come first."""
 
-    def _known(self) -> object:
-        """What was read; something else afterwards is news."""
-        raise NotImplementedError
-
     def _look(self) -> None:
         """Read the file if it has changed; no OSError may get out."""
+        try:
+            stamp = stamp_of(self._path)
+            if self._found is not None and stamp == self._stamp and not self._fault:
+                return
+            self._found = self._load(there=stamp is not None)
+            self._stamp, self._fault = stamp, ""
+        except OSError as error:  # what was read before stays
+            self._found, self._fault = self._found or (), error.strerror or str(error)
+
+    def _load(self, *, there: bool) -> tuple[T, ...]:
+        """Everything in the file; raises OSError."""
         raise NotImplementedError
+
+
+def stamp_of(path: Path) -> object:
+    """Something else when the file was changed, None when it is not there; raises OSError."""
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        return None
+    return about.st_mtime_ns, about.st_size

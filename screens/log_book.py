@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from actions.audit import AuditError, AuditLog, Entry
 from cockpit.cluster import Cluster
@@ -15,9 +14,8 @@ from cockpit.event_models import ClusterEvent, ClusterEvents
 from cockpit.models import Health
 from cockpit.store import Trouble
 from cockpit.text import printable
-from screens.file_book import FileBook
-
-AGAIN_S = 2.0  # between two looks at the file: other cockpits write there, too
+from screens.file_book import FileBook, stamp_of
+from screens.per_cluster import PerCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +30,15 @@ class LogRow:
     event: ClusterEvent | None = None
 
 
-class LogBook(FileBook):
+class LogBook(FileBook[LogRow]):
     """`rows` never waits; `listen` is told when it has something new."""
 
-    name, again_s = "log", AGAIN_S
+    name = "log"
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
         self._cluster, self._store = cluster, cluster.store
         self._log = AuditLog(cluster.config.name)
-        self._entries: tuple[LogRow, ...] | None = None
-        self._stamp: object = None
+        super().__init__(cluster, self._log.path)
         self._made: tuple[object, ...] = ()
         self._rows: tuple[LogRow, ...] = ()
 
@@ -50,12 +46,12 @@ class LogBook(FileBook):
         """Newest first, the very same object while nothing has changed; None before the record was read once."""
         self.read_when_due()
         troubles = self._store.troubles()
-        if self._entries is None:
+        if self._found is None:
             return None
         events = self._cluster.view.events
-        if self._made != (self._entries, troubles, events):
-            self._made = (self._entries, troubles, events)
-            found = [*self._entries, *(_trouble_row(trouble) for trouble in troubles), *_event_rows(events)]
+        if self._made != (self._found, troubles, events):
+            self._made = (self._found, troubles, events)
+            found = [*self._found, *(_trouble_row(trouble) for trouble in troubles), *_event_rows(events)]
             self._rows = tuple(sorted(found, key=lambda row: row.at, reverse=True))
         return self._rows
 
@@ -63,31 +59,23 @@ class LogBook(FileBook):
         """The line with that key."""
         return next((row for row in self.rows() or () if row.key == key), None)
 
-    def _known(self) -> object:
-        return self._entries
-
     def _look(self) -> None:
-        stamp = _stamp(self._log)
-        if self._entries is not None and stamp == self._stamp and not self._unended():
+        try:
+            stamp = stamp_of(self._path)
+        except OSError:  # reading it says why
+            stamp = None
+        if self._found is not None and stamp == self._stamp and not self._unended():
             return
         try:
             entries, self._fault = self._log.entries(), ""
         except AuditError as error:
             entries, self._fault = (), str(error)
-        self._entries = tuple(LogRow(entry.id, entry.at, entry, entry.outcome) for entry in entries)
+        self._found = tuple(LogRow(entry.id, entry.at, entry, entry.outcome) for entry in entries)
         self._stamp = stamp
 
     def _unended(self) -> bool:
         """Something runs: whether its process still lives is not written in the file."""
-        return any(row.outcome == "running" for row in self._entries or ())
-
-
-def _stamp(log: AuditLog) -> object:
-    try:
-        about = log.path.stat()
-    except OSError:
-        return None
-    return about.st_mtime_ns, about.st_size
+        return any(row.outcome == "running" for row in self._found or ())
 
 
 def _trouble_row(trouble: Trouble) -> LogRow:
@@ -105,11 +93,4 @@ def _event_rows(events: ClusterEvents | None) -> Iterator[LogRow]:
         yield LogRow(printable(key), event.at or 0.0, event=event)
 
 
-_books: WeakKeyDictionary[Cluster, LogBook] = WeakKeyDictionary()
-
-
-def log_book(cluster: Cluster) -> LogBook:
-    """The one of that cluster."""
-    if cluster not in _books:
-        _books[cluster] = LogBook(cluster)
-    return _books[cluster]
+log_book = PerCluster(LogBook)

@@ -11,18 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from cockpit.cluster import Cluster
 from cockpit.config import Rules
 from cockpit.nccl.place import history_path
 from screens.file_book import FileBook
+from screens.per_cluster import PerCluster
 
 if TYPE_CHECKING:
     from cockpit.nccl.history import HistoryRun
     from cockpit.nccl.models import Expectation
 
-AGAIN_S = 2.0  # between two looks at the file: other cockpits and the command line write there, too
 FIRST_S = 0.5  # what a start may take until the history is looked at
 _SAME = 0.02  # of a bandwidth: nearer than that two expectations are one
 
@@ -83,18 +82,15 @@ def _expected(run: HistoryRun, fitting: list[HistoryRun], rules: Rules) -> Expec
     return next(near, Expectation("", good, None, None))
 
 
-class NcclBook(FileBook):
+class NcclBook(FileBook[NcclRow]):
     """`rows` never waits; `listen` is told when there is something new."""
 
-    name, again_s = "nccl", AGAIN_S
+    name = "nccl"
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
+        super().__init__(cluster, history_path(cluster.config.name))
         self._rules = cluster.rules
-        self._path = history_path(cluster.config.name)
         self._skipped = 0
-        self._rows: tuple[NcclRow, ...] | None = None
-        self._stamp: object = None
         self._awake = threading.Event()  # set once a first paint is no matter any more
 
     @property
@@ -105,7 +101,7 @@ class NcclBook(FileBook):
     def rows(self) -> tuple[NcclRow, ...] | None:
         """Newest first, the very same object while nothing has changed; None before the history was read once."""
         self.read_when_due()
-        return self._rows
+        return self._found
 
     def row(self, key: str) -> NcclRow | None:
         """The run with that id."""
@@ -115,20 +111,8 @@ class NcclBook(FileBook):
         if not self._awake.wait(FIRST_S):
             self._awake.set()
 
-    def _known(self) -> object:
-        return self._rows
-
-    def _look(self) -> None:
-        try:
-            stamp = self._file_stamp()
-            if self._rows is not None and stamp == self._stamp and not self._fault:
-                return
-            self._rows, self._stamp, self._fault = self._load(stamp), stamp, ""
-        except OSError as error:  # what was read before stays
-            self._rows, self._fault = self._rows or (), error.strerror or str(error)
-
-    def _load(self, stamp: object) -> tuple[NcclRow, ...]:
-        if stamp is None:
+    def _load(self, *, there: bool) -> tuple[NcclRow, ...]:
+        if not there:
             return ()
         from cockpit.nccl.history import History
 
@@ -137,19 +121,5 @@ class NcclBook(FileBook):
         self._skipped = history.skipped
         return rows
 
-    def _file_stamp(self) -> object:
-        try:
-            about = self._path.stat()
-        except FileNotFoundError:
-            return None
-        return about.st_mtime_ns, about.st_size
 
-
-_books: WeakKeyDictionary[Cluster, NcclBook] = WeakKeyDictionary()
-
-
-def nccl_book(cluster: Cluster) -> NcclBook:
-    """The one of that cluster."""
-    if cluster not in _books:
-        _books[cluster] = NcclBook(cluster)
-    return _books[cluster]
+nccl_book = PerCluster(NcclBook)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cockpit.catalog.checks import checks_for
-from cockpit.checks.history import CheckHistory, history_path
+from cockpit.checks.history import CheckHistory
 from cockpit.checks.models import CheckRun, NodeResult, Result, Verdict
+from cockpit.checks.place import history_path
 from cockpit.models import Fault, FaultKind
 from tests.still import NOON
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cockpit.checks.models import CheckRun, NodeResult, Verdict
-from cockpit.config import state_dir
-from cockpit.kept_lines import KeptLines, cluster_file
+from cockpit.kept_lines import KeptLines
 from cockpit.text import printable
 
 SCHEMA = 1
@@ -48,11 +47,6 @@ class Since:
     at: float
     runs: int
     before: Verdict | None = None
-
-
-def history_path(cluster: str) -> Path:
-    """Where a cluster's check runs are kept."""
-    return cluster_file(state_dir() / "checks", cluster)
 
 
 class CheckHistory(KeptLines[KeptRun]):

@@ -14,8 +14,9 @@ from actions.checks import deep_action
 from actions.checks_live import LiveDeep
 from actions.spec import Scope, Targets
 from cockpit.checks.deep import DeepRequest
-from cockpit.checks.history import CheckHistory, history_path
+from cockpit.checks.history import CheckHistory
 from cockpit.checks.models import Verdict
+from cockpit.checks.place import history_path
 from cockpit.formats.output_paths import JobOutputs, OutputFile
 from cockpit.hosts.base import Completed
 from screens.check_book import check_book
