@@ -200,10 +200,7 @@ class Cluster(Questions):
             self.acknowledged.observe(found, whole=self.trusts(NODES) and self.trusts(QUEUE) and self.trusts(GPUS))
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
-        steady, found = (
-            self.clock.steady(),
-            [*problems.unless_stopped(self._slurm_problems, view.aws), *self._aws_problems],
-        )
+        steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
         if view.events is not None or view.storage is not None:
             from cockpit.event_problems import of_events
             from cockpit.storage_problems import of_storage

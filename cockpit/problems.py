@@ -11,6 +11,7 @@ from cockpit.formats.hostlist import brief, fold
 from cockpit.formats.reasons import Explanation, explain_reason
 from cockpit.joins import reason_applies
 from cockpit.models import Fault, FaultKind, Freshness, Health, Job, Node, NodesReading, Problem, QueueReading
+from cockpit.sources.aws import AWS
 from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.store import SourceState, Store
 
@@ -26,7 +27,8 @@ def of_slurm(store: Store, head_ahead_s: float = 0.0) -> tuple[Problem, ...]:
     Times are on our own clock; `head_ahead_s` is how much the head's is ahead of it.
     """
     nodes, queue = store.state(NODES).data, store.state(QUEUE).data
-    return ranked([*_node_problems(nodes, head_ahead_s), *_queue_problems(nodes, queue), *_job_problems(queue)])
+    closed = _queue_problems(nodes, queue, store.state(AWS).data)
+    return ranked([*_node_problems(nodes, head_ahead_s), *closed, *_job_problems(queue)])
 
 
 def of_sources(store: Store) -> tuple[Problem, ...]:
@@ -161,10 +163,16 @@ def _evidence(nodes: list[Node], reason: str) -> str:
     return f"{fold(node.name for node in nodes)}{by}"
 
 
-def _queue_problems(reading: NodesReading | None, queue: QueueReading | None) -> Iterator[Problem]:
-    """Queues that are closed while jobs wait in them."""
+def _queue_problems(
+    reading: NodesReading | None, queue: QueueReading | None, aws: AwsReading | None
+) -> Iterator[Problem]:
+    """Queues that are closed while jobs wait in them; inactive ones of a fleet that was stopped are as wished."""
+    fleet = aws.fleet.data if aws is not None else None
+    stopped = fleet is not None and fleet.status.startswith("STOP")
     waiting = Counter(name for job in queue.jobs if job.state == "PD" for name in job.partitions) if queue else {}
     for partition in reading.partitions if reading else ():
+        if partition.available == "inactive" and stopped:
+            continue
         if partition.available != "up" and (jobs := waiting.get(partition.name)):
             yield Problem(
                 key=f"queue:{partition.name}:{partition.available}",
@@ -174,15 +182,6 @@ def _queue_problems(reading: NodesReading | None, queue: QueueReading | None) ->
                 next_step=f"scontrol show partition {partition.name}; an admin may have closed it on purpose",
                 about=(("queue", partition.name),),
             )
-
-
-def unless_stopped(found: Iterable[Problem], aws: AwsReading | None) -> Iterator[Problem]:
-    """Without queues that are inactive because somebody has stopped the fleet: until the start that is as wished."""
-    fleet = aws.fleet.data if aws is not None else None
-    stopped = fleet is not None and fleet.status.startswith("STOP")
-    for problem in found:
-        if not (stopped and problem.key.startswith("queue:") and problem.key.endswith(":inactive")):
-            yield problem
 
 
 def _job_problems(queue: QueueReading | None) -> Iterator[Problem]:

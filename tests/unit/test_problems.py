@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cockpit.aws_models import AwsReading, AwsScope, FleetItem, Part
-from cockpit.models import Fault, FaultError, FaultKind, Health, Problem
-from cockpit.problems import Ages, unless_stopped
+from cockpit.models import (
+    Fault,
+    FaultError,
+    FaultKind,
+    Health,
+    Job,
+    NodesReading,
+    Partition,
+    QueueReading,
+)
+from cockpit.problems import Ages, of_slurm
 from tests.still import still_cluster
 
 
@@ -62,17 +73,17 @@ def test_the_age_of_a_problem_is_kept_while_it_lasts_and_forgotten_after() -> No
 @pytest.mark.parametrize(
     ("status", "kept"),
     [
-        ("RUNNING", ["queue:gpu:inactive", "queue:gpu:down", "node:down:x"]),
-        ("STOP_REQUESTED", ["queue:gpu:down", "node:down:x"]),
-        ("STOPPED", ["queue:gpu:down", "node:down:x"]),
-        (None, ["queue:gpu:inactive", "queue:gpu:down", "node:down:x"]),
+        ("RUNNING", ["queue:cpu:down", "queue:gpu:inactive"]),
+        ("STOP_REQUESTED", ["queue:cpu:down"]),
+        ("STOPPED", ["queue:cpu:down"]),
+        (None, ["queue:cpu:down", "queue:gpu:inactive"]),
     ],
 )
-def test_queues_of_a_fleet_that_was_stopped_are_as_wished(status: str | None, kept: list[str]) -> None:
-    fleet = FleetItem(status) if status else None
-    found = [
-        Problem(key, Health.WARN, "x", "y", "z") for key in ("queue:gpu:inactive", "queue:gpu:down", "node:down:x")
-    ]
-    reading = AwsReading(AwsScope(), fleet=Part(fleet))
-    assert [one.key for one in unless_stopped(found, reading)] == kept
-    assert [one.key for one in unless_stopped(found, None)] == [one.key for one in found]
+@pytest.mark.parametrize("asked", [True, False])
+def test_queues_of_a_fleet_that_was_stopped_are_as_wished(status: str | None, kept: list[str], asked: bool) -> None:
+    closed = (Partition("gpu", "inactive"), Partition("cpu", "down"))
+    waiting = tuple(Job(number, "PD", partitions=(name,)) for number, name in enumerate(("gpu", "cpu"), 1))
+    aws = AwsReading(AwsScope(), fleet=Part(FleetItem(status) if status else None))
+    told = {"nodes": NodesReading((), closed), "queue": QueueReading(waiting, ()), "aws": aws if asked else None}
+    store: Any = SimpleNamespace(state=lambda key: SimpleNamespace(data=told[key.name]))
+    assert [one.key for one in of_slurm(store)] == (kept if asked else ["queue:cpu:down", "queue:gpu:inactive"])
