@@ -6,7 +6,7 @@ JOBS   ?= 4  # twice the cores of a small machine: many tests wait for real prog
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests setup.py
 
-.PHONY: demo test check format bench reliability security lock rig rig-down packages goldens keys docs screenshots dist pyz \
+.PHONY: demo test check format bench reliability lock rig rig-down packages goldens keys docs screenshots dist pyz \
 	clean help
 
 help:            ## this list
@@ -49,7 +49,7 @@ keys: $(VENV)/.dev   ## write docs/KEYS.md anew from the key table
 screenshots: $(VENV)/.dev   ## make the pictures in docs/screenshots anew, from the demo
 	$(BIN)/python -m tests.screenshots docs/screenshots
 
-docs: $(VENV)/.dev security   ## write everything in docs/ anew that is made from the code
+docs: $(VENV)/.dev   ## write everything in docs/ anew that is made from the code
 	$(BIN)/python -m tests.docs
 
 dist: $(VENV)/.dev   ## wheel and source distribution in dist/
@@ -58,9 +58,6 @@ dist: $(VENV)/.dev   ## wheel and source distribution in dist/
 
 pyz: dist   ## dist/cockpit.pyz: one file for heads without pip, for this machine's kind and Python
 	$(BIN)/python -m tests.pyz dist/*.whl dist/cockpit.pyz
-
-security: $(VENV)/.dev   ## write the policies in docs/SECURITY.md anew from the code
-	$(BIN)/python -m tests.security_doc
 
 lock: $(VENV)/.dev   ## write requirements.lock anew: every package with the hashes of its files
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

@@ -40,6 +40,8 @@ def _sudoers() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "config": config_reference.table,
     "policy": lambda: _json(aws_policy.policy(power=True, schedule_role="ROLE-ARN")),
+    "policy-reading": lambda: _json(aws_policy.policy()),
+    "policy-power": lambda: _json(aws_policy.policy(power=True, stack="prod")),
     "policy-parallelcluster-read": lambda: _json(aws_policy.policy(kind="parallelcluster", stack="prod")),
     "policy-parallelcluster": lambda: _json(
         aws_policy.policy(kind="parallelcluster", stack="prod", power=True, schedule_role=_ROLE)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.security_doc import POLICIES, TARGET, with_policies
+from tests.docs import DOCS, ROOT, rendered
 
-ROOT = Path(__file__).parents[2]
-TEXT = TARGET.read_text(encoding="utf-8")
+POLICIES = ("reading", "power")
+TEXT = (DOCS / "SECURITY.md").read_text(encoding="utf-8")
 
 
 def test_the_policies_are_those_of_the_code() -> None:
-    assert with_policies(TEXT) == TEXT  # if not: make security
-    assert [name for name in POLICIES if f"<!-- policy: {name} -->" in TEXT] == list(POLICIES)
+    assert rendered(TEXT) == TEXT  # if not: make docs
+    assert [name for name in POLICIES if f"<!-- made by make docs: policy-{name} -->" in TEXT] == list(POLICIES)
 
 
 def test_every_file_that_it_names_exists() -> None:
