@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from cockpit.in_time import Late, in_time
 from cockpit.models import FaultError
 from cockpit.preflight_models import Result, Verdict
 from cockpit.sources.aws import AWS
@@ -32,24 +32,12 @@ def ahead(cluster: Cluster, names: Sequence[str]) -> tuple[str, ...]:
     kept = _kept.get(cluster)
     if kept is not None and kept[0] == wanted and now - kept[1] < KEPT_S:
         return kept[2]
-    lines = _in_time(cluster, wanted)
-    if lines is None:
+    try:
+        lines = in_time(lambda: _looked(cluster, wanted), DEADLINE_S, "preflight")
+    except Late:
         return (f"unknown  AWS did not answer within {span(DEADLINE_S)}: nothing is known of quota and capacity",)
     _kept[cluster] = (wanted, now, lines)
     return lines
-
-
-def _in_time(cluster: Cluster, names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The lines; None when they are not there by the deadline. The thread then ends by itself and is not heard."""
-    found: list[tuple[str, ...]] = []
-
-    def work() -> None:
-        found.append(_looked(cluster, names))
-
-    thread = threading.Thread(target=work, name="preflight", daemon=True)
-    thread.start()
-    thread.join(DEADLINE_S)
-    return found[0] if found else None
 
 
 def _looked(cluster: Cluster, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -43,3 +43,8 @@ def refuse_odd_name(host: str) -> None:
         raise ValueError("begins with a dash, which ssh would read as an option")
     if not _NAME.fullmatch(host):
         raise ValueError("has characters that no host name has")
+
+
+def short_name(host: str) -> str:
+    """A host by its first word: `head.prod.example` is head, an address of numbers stays whole."""
+    return host if host.replace(".", "").isdigit() else host.partition(".")[0]

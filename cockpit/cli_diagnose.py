@@ -256,5 +256,6 @@ def _bundle(arguments: argparse.Namespace, load: Load) -> int:
 
 
 def _bundle_name(job: str) -> str:
-    name = "".join(char if char.isalnum() else "-" for char in job)
-    return f"job-{name}-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz"
+    from cockpit.export import file_word
+
+    return f"job-{file_word(job)}-{time.strftime('%Y%m%d-%H%M%S')}.tar.gz"

@@ -50,7 +50,7 @@ def add(commands: Any, common: Callable[[argparse.ArgumentParser], None]) -> Non
 def run(arguments: argparse.Namespace) -> int:
     """The whole way; raises ConfigError."""
     from cockpit.doctor.report import result_lines, terminal_width
-    from cockpit.setup.trial import failures, try_out
+    from cockpit.setup.trial import try_out
     from cockpit.setup.write import draft, write
 
     path: Path = arguments.config or config_path()
@@ -77,19 +77,18 @@ def run(arguments: argparse.Namespace) -> int:
     done = write(path, text)
     print(f"wrote {done.path}" + (f"; what was there before is {done.backup}" if done.backup else ""))
     print(f"open it with `cockpit --cluster {config.name}`; `cockpit doctor --cluster {config.name}` tests it again")
-    return WRONG if failures(trial.results) and not trial.usable else OK
+    return OK if trial.usable else WRONG
 
 
 def _named(arguments: argparse.Namespace) -> Candidate:
-    from cockpit.addresses import take_apart
+    from cockpit.addresses import short_name, take_apart
     from cockpit.setup.find import Candidate
 
     try:
         host = "local" if arguments.head == "local" else take_apart(arguments.head).host
     except ValueError as error:
         raise ConfigError(f"--head {arguments.head!r} {error}") from None
-    name = host if host.replace(".", "").isdigit() else host.partition(".")[0]
-    return Candidate(arguments.stack or name, arguments.head)
+    return Candidate(arguments.stack or short_name(host), arguments.head)
 
 
 def _entry(arguments: argparse.Namespace, candidate: Candidate) -> ClusterConfig:

@@ -14,7 +14,7 @@ from cockpit.diagnosis.bundle import write_bundle
 from cockpit.diagnosis.compare import compared
 from cockpit.diagnosis.diagnose import Diagnosis, diagnose
 from cockpit.diagnosis.gathered import Gathered
-from cockpit.export import new_stem, private_dir
+from cockpit.export import file_word, new_stem, private_dir
 from cockpit.gather import Gatherer
 from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
@@ -174,8 +174,7 @@ def capture(cluster: Cluster, job: str, *, between_s: float) -> Path:
 def evidence_file(cluster: str, looks: list[Gathered]) -> Path:
     """Write the looks, oldest first, into a new private file of the state directory. Raises OSError."""
     folder = private_dir(state_dir() / "bundles")
-    job = "".join(char if char.isalnum() else "-" for char in looks[-1].job)
-    path = folder / f"{new_stem(f'{cluster}-job-{job}')}.tar.gz"
+    path = folder / f"{new_stem(f'{cluster}-job-{file_word(looks[-1].job)}')}.tar.gz"
     write_bundle(path, looks)
     return path
 

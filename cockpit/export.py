@@ -57,6 +57,11 @@ def new_stem(name: str) -> str:
     return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10**6:06d}"
 
 
+def file_word(text: str) -> str:
+    """A text as a part of a file's name: letters and digits, all else a dash."""
+    return "".join(char if char.isalnum() else "-" for char in text)
+
+
 def inert(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
     return "'" + cell if cell.startswith(_FORMULA) else cell

@@ -18,7 +18,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 import themes
-from cockpit.addresses import take_apart
+from cockpit.addresses import short_name, take_apart
 from cockpit.setup.find import Candidate, Found, find
 from screens import first_lines
 from screens.content import plain, styled
@@ -149,7 +149,7 @@ class FindScreen(Screen[None]):
         except ValueError as error:
             self.query_one("#wrong", Static).update(plain(f"{head!r} {error}"))
             return
-        self._try(Candidate(host.partition(".")[0] if not host.replace(".", "").isdigit() else host, head))
+        self._try(Candidate(short_name(host), head))
 
     def _try(self, candidate: Candidate) -> None:
         self.query_one("#wrong", Static).update("")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from cockpit.doctor.models import Finding, Result, Step, Verdict, failed, of_fault
+from cockpit.in_time import Late, in_time
 from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
 
@@ -34,21 +35,14 @@ def _not_tried(step: Step, results: Mapping[str, Result]) -> Finding | None:
 
 
 def _look(step: Step) -> Finding:
-    found: list[Finding] = []
-
-    def run() -> None:
-        try:
-            found.append(step.look())
-        except FaultError as error:
-            found.append(of_fault(error.fault))
-        except Exception as error:
-            found.append(of_fault(unexpected(step.title, error)))
-
-    # A daemon: a question that hangs for good must not keep the program from ending.
-    thread = threading.Thread(target=run, name=f"doctor {step.id}", daemon=True)
-    thread.start()
-    thread.join(step.deadline_s)
-    return found[0] if found else failed(f"no answer within {step.deadline_s:g} s")
+    try:
+        return in_time(step.look, step.deadline_s, f"doctor {step.id}")
+    except FaultError as error:
+        return of_fault(error.fault)
+    except Late as late:
+        return failed(str(late))
+    except Exception as error:  # one step's defect leaves the others
+        return of_fault(unexpected(step.title, error))
 
 
 def worst(results: Iterable[Result]) -> Verdict:

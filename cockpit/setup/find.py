@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from cockpit.addresses import short_name
 from cockpit.aws_models import Stack
+from cockpit.formats.aws_ec2 import parse_instances
+from cockpit.in_time import Late, in_time
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.setup.here import has_slurm, ssh_hosts
 from cockpit.sources.aws import find_clusters
 from cockpit.sources.aws_client import AwsAccess, AwsCalls
-from cockpit.text import printable
+from cockpit.sources.base import unexpected
 
 STACKS_S = 20.0
 
@@ -43,31 +45,28 @@ def find(
     """Looks everywhere; AWS is asked once, in the profile and region given or usual, and may refuse."""
     here = (Candidate("local", "local", told="the Slurm of this machine"),) if has_slurm() else ()
     stacks, fault = _stacks(AwsAccess(region or None, profile or None, endpoint_url, attempts=1))
-    hosts = tuple(Candidate(_name_of(host), host, told="~/.ssh/config") for host in ssh_hosts(ssh_config))
+    hosts = tuple(Candidate(short_name(host), host, told="~/.ssh/config") for host in ssh_hosts(ssh_config))
     return Found((*here, *stacks, *hosts), fault)
 
 
 def _stacks(access: AwsAccess) -> tuple[tuple[Candidate, ...], Fault | None]:
     """ParallelCluster's stacks with the heads' addresses, within a deadline: credentials may hang."""
-    found: list[tuple[Candidate, ...]] = []
-    faults: list[Fault] = []
 
-    def ask() -> None:
+    def ask() -> tuple[Candidate, ...]:
         calls = AwsCalls(access)
-        try:
-            stacks = find_clusters(calls)
-            public = _public_addresses(calls, [stack.head_instance for stack in stacks if stack.head_instance])
-            found.append(tuple(_of_stack(stack, public, calls.region(), access.profile or "") for stack in stacks))
-        except FaultError as error:
-            faults.append(error.fault)
+        stacks = find_clusters(calls)
+        public = _public_addresses(calls, [stack.head_instance for stack in stacks if stack.head_instance])
+        return tuple(_of_stack(stack, public, calls.region(), access.profile or "") for stack in stacks)
 
-    thread = threading.Thread(target=ask, name="stacks", daemon=True)
-    thread.start()
-    thread.join(STACKS_S)
-    late = Fault(FaultKind.TIMEOUT, "looking for clusters", f"AWS did not answer within {STACKS_S:g} s")
-    if found:
-        return found[0], None
-    return (), faults[0] if faults else late
+    try:
+        return in_time(ask, STACKS_S, "stacks"), None
+    except FaultError as error:
+        return (), error.fault
+    except Late:
+        late = f"AWS did not answer within {STACKS_S:g} s"
+        return (), Fault(FaultKind.TIMEOUT, "looking for clusters", late)
+    except Exception as error:  # the other candidates are there all the same
+        return (), unexpected("looking for clusters", error)
 
 
 def _public_addresses(calls: AwsCalls, heads: list[str]) -> dict[str, str]:
@@ -78,8 +77,7 @@ def _public_addresses(calls: AwsCalls, heads: list[str]) -> dict[str, str]:
         answer = calls.call("ec2", "describe_instances", "looking for the heads", InstanceIds=heads)
     except FaultError:
         return {}
-    found = [one for reservation in answer.get("Reservations") or () for one in reservation.get("Instances") or ()]
-    return {str(one["InstanceId"]): printable(str(one.get("PublicIpAddress") or "")) for one in found}
+    return {instance.id: instance.public_ip for instance in parse_instances([answer])}
 
 
 def _of_stack(stack: Stack, public: dict[str, str], region: str, profile: str) -> Candidate:
@@ -87,8 +85,3 @@ def _of_stack(stack: Stack, public: dict[str, str], region: str, profile: str) -
     head = f"{stack.user}@{address}" if stack.user and address else address
     told = f"ParallelCluster {stack.version} in {region}, {stack.status}"
     return Candidate(stack.name, head, "parallelcluster", region, profile, stack.name, told)
-
-
-def _name_of(host: str) -> str:
-    """A short name for the config's entry: `head.prod.example` is head."""
-    return host if host.replace(".", "").isdigit() else host.partition(".")[0]

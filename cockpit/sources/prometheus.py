@@ -11,6 +11,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
+from cockpit.addresses import short_name
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import PrometheusSettings
 from cockpit.formats.errors import FormatError
@@ -245,7 +246,7 @@ def match_nodes(machines: Iterable[Machine], nodes: Iterable[Node]) -> tuple[dic
         for word in (node.address, node.hostname, node.name):  # the name wins
             if word:
                 by_word[word.lower()] = node.name
-                by_word.setdefault(_short(word.lower()), node.name)
+                by_word.setdefault(short_name(word.lower()), node.name)
     named: dict[str, Machine] = {}
     strangers = []
     for machine in machines:
@@ -261,11 +262,7 @@ def _spellings(label: str) -> Iterable[str]:
     """`gpu-1.example:9400` as it stands, without its port, without its domain; `ip-10-0-1-2` as the address."""
     word = label.lower()
     host = word.rpartition(":")[0] if word.rpartition(":")[2].isdigit() else word
-    short = _short(host)
+    short = short_name(host)
     numbers = short.removeprefix("ip-").split("-")
     address = [".".join(numbers)] if short.startswith("ip-") and len(numbers) == 4 else []
     return [word, host, short, *address]
-
-
-def _short(host: str) -> str:
-    return host if host.replace(".", "").isdigit() else host.partition(".")[0]
