@@ -125,7 +125,8 @@ class PrometheusReads:
         self._client = client or PrometheusClient(settings.url)
         self._lock = threading.Lock()
         self._watches: dict[str, NodeWatch] = {}
-        self._codes: dict[str, dict[str, int]] | None = None  # the gauge of each GPU; None: not looked back yet
+        self._codes: dict[str, dict[str, int]] = {}  # node -> the gauge of each GPU at the reading that was taken
+        self._looked_back = False
         self._labels: dict[str, str] = {}  # node -> what its exporter calls it
         self._number = 0
 
@@ -140,7 +141,7 @@ class PrometheusReads:
         values = [
             series for of in FIELDS for series in self._client.query(self._of_gpus(self._series((of,)), KEY_LABELS))
         ]
-        past = self._look_back(now) if self._codes is None else {}
+        past = {} if self._looked_back else self._look_back(now)
         named, strangers = match_nodes(read_machines(values, times, names), self._nodes())
         with self._lock:
             self._number += 1
@@ -149,7 +150,8 @@ class PrometheusReads:
             self._labels |= {node: machine.label for node, machine in named.items()}
             here = {node.name for node in self._nodes()}
             self._watches = {name: watch for name, watch in self._watches.items() if name in here}
-            self._codes = {n: {x.gpu: x.code for x in machine.xids} for n, machine in named.items()}
+            self._codes = {node: codes for node, codes in self._codes.items() if node in named}
+            self._looked_back = True
             return PrometheusReading(dict(self._watches), strangers)
 
     def _series(self, fields: Sequence[str], more: str = "") -> str:
@@ -188,11 +190,13 @@ class PrometheusReads:
         events = (before.events if before else NodeEvents()).after(reading)
         seen_at = asked_at - max(0.0, now - machine.taken_at)
         self._watches[node] = NodeWatch(node, reading, seen_at, events=events)
+        # Only with a reading that is taken: fields are asked for one by one, and a newer scrape may lie between.
+        self._codes[node] = {xid.gpu: xid.code for xid in machine.xids}
         self._history.add(node, reading)
 
     def _changes(self, node: str, machine: Machine) -> Iterable[GpuEvent]:
         """Codes that were not there at the look before; the same code twice cannot be seen in a gauge."""
-        known = (self._codes or {}).get(node)
+        known = self._codes.get(node)
         for xid in machine.xids if known is not None else ():
             if xid.code > 0 and known is not None and known.get(xid.gpu, 0) != xid.code:
                 yield GpuEvent(machine.taken_at or 0.0, xid.gpu, "xid", xid.code)

@@ -133,6 +133,19 @@ def test_a_new_code_is_an_xid_once_and_an_old_one_is_none(fleet: Fleet) -> None:
     assert [(event.code, event.bus) for event in events.events] == [(79, "0000:54:00")]
 
 
+def test_a_code_of_a_scrape_that_is_not_taken_yet_is_not_lost(fleet: Fleet) -> None:
+    """Fields are asked for one by one: the gauge may be of a newer scrape than the times, which are asked for first."""
+    reads, answers, clock, _ = fleet
+    answers.xid = {0: 0, 1: 0}
+    reads.read()
+    answers.xid = {0: 0, 1: 79}
+    assert reads.read().nodes[NODE].events.events == ()
+    clock.time += 30
+    answers.scraped = {0: clock.now() - 5, 1: clock.now() - 5}
+    events = reads.read().nodes[NODE].events
+    assert [(event.code, event.bus) for event in events.events] == [(79, "0000:54:00")]
+
+
 def test_what_the_gauge_showed_before_is_looked_up_once(fleet: Fleet) -> None:
     reads, answers, clock, _ = fleet
     at = clock.now() - 1800
