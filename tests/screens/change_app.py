@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,9 @@ from cockpit.config import ClusterConfig
 from screens import ask_dialog, confirm, guard, plan_dialog, undoing
 from screens.plan_dialog import PlanDialog
 from screens.run_view import RunView
-from tests.screens.helpers import screen_lines, screen_text
+from tests.screens.helpers import Driven
 from tests.still import StillClock, StillHost, still_cluster
 from tests.unit.action_kit import is_write
-
-PATIENCE_S = 20.0
 
 
 def without_pauses(monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
@@ -37,26 +35,16 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch, state: Path) -> None:
     monkeypatch.setenv("TZ", "UTC")
 
 
-class Changed:
+class Changed(Driven):
     """The running app, and what it did."""
+
+    app: CockpitApp
+    pilot: Pilot[int]
 
     def __init__(
         self, app: CockpitApp, pilot: Pilot[int], cluster: Cluster, head: StillHost, clock: StillClock
     ) -> None:
         self.app, self.pilot, self.cluster, self.head, self.clock = app, pilot, cluster, head, clock
-
-    async def press(self, *keys: str) -> None:
-        """Keys, and everything that follows from them at once."""
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def until(self, true: Callable[[], object]) -> None:
-        """Let the app go on until it is true."""
-        waited_s = 0.0
-        while not true():
-            assert waited_s < PATIENCE_S, self.text()
-            await self.pilot.pause(0.01)
-            waited_s += 0.01
 
     async def planned(self) -> PlanDialog:
         """The dialog with a plan, or with the words for why there is none, that hears keys."""
@@ -85,22 +73,9 @@ class Changed:
         self.cluster.read_once()
         await self.pilot.pause()
 
-    def text(self) -> str:
-        """The screen as it is now."""
-        return screen_text(self.app)
-
     def said(self) -> str:
         """The words on the screen in one line, whatever they are framed by and wherever they break."""
         return " ".join(re.sub(r"[─│┌┐└┘┃━┏┓┗┛▌▐▊▎]", " ", self.text()).split())
-
-    def lines(self) -> list[str]:
-        """The same, line by line."""
-        return screen_lines(self.app)
-
-    @property
-    def told(self) -> str:
-        """Every toast so far."""
-        return "\n".join(str(note.message) for note in self.app._notifications)
 
     @property
     def writes(self) -> list[Sequence[str]]:

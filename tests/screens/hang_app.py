@@ -15,11 +15,10 @@ from cockpit.clusters import Clusters
 from cockpit.formats.hostlist import fold
 from cockpit.models import Fault, FaultError, FaultKind
 from screens.hang_view import HangView
-from tests.screens.helpers import screen_lines, screen_text
+from tests.screens.helpers import Driven
 from tests.unit.diagnosis_kit import ELSEWHERE, R, sweep_lines
 from tests.unit.test_print_output import Demo
 
-PATIENCE_S = 20.0
 RANKS = 4  # a node
 THREADS = ("gather-", "diagnosis", "bundle")
 
@@ -54,8 +53,11 @@ class Node:
         raise FaultError(Fault(FaultKind.MISSING, "file", "not there"))
 
 
-class Hanging:
+class Hanging(Driven):
     """The running app, the job that hangs, and its nodes."""
+
+    app: CockpitApp
+    pilot: Pilot[int]
 
     def __init__(self, app: CockpitApp, pilot: Pilot[int], demo: Demo) -> None:
         self.app, self.pilot, self.demo = app, pilot, demo
@@ -90,25 +92,6 @@ class Hanging:
             one = self.ranks.get(rank, R())
             ranks[rank] = None if one is None else R(**{**vars_of(one), "env": env})
         return sweep_lines(0, ranks, world)
-
-    async def press(self, *keys: str) -> None:
-        """Keys, and everything that follows from them at once."""
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def until(self, true: Callable[[], object]) -> None:
-        """Let the app go on until it is true."""
-        waited_s = 0.0
-        while not true():
-            assert waited_s < PATIENCE_S, self.text()
-            await self.pilot.pause(0.01)
-            waited_s += 0.01
-
-    def text(self) -> str:
-        return screen_text(self.app)
-
-    def lines(self) -> list[str]:
-        return screen_lines(self.app)
 
     @property
     def view(self) -> HangView:

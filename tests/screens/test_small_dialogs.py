@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from screens.lines import Line
 from screens.runs import Run
 from tests.screens.change_app import changing, without_pauses
 from tests.screens.golden import assert_golden
-from tests.screens.menu_app import opened
+from tests.screens.helpers import Driven
+from tests.screens.menu_app import MenuApp, opened
 from tests.screens.test_app import HOSTILE, SIZES
 from tests.still import StillClock
 
@@ -63,47 +65,53 @@ class Runs:
         self.ends.wait(seconds)
 
 
-async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
-    for _ in range(500):
-        if true():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("did not come true")
+class Left(Driven):
+    """The question that is asked when one leaves while `running` runs, and what came of it."""
+
+    app: MenuApp
+
+    def __init__(self, app: MenuApp, pilot: Pilot[None], running: Runs) -> None:
+        self.app, self.pilot, self.running = app, pilot, running
+
+    @property
+    def results(self) -> list[object]:
+        return self.app.results
+
+
+@asynccontextmanager
+async def leaving(monkeypatch: pytest.MonkeyPatch, folder: Path) -> AsyncIterator[Left]:
+    without_pauses(monkeypatch, folder)
+    running = Runs()
+    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
+        at = Left(app, pilot, running)
+        await at.until(lambda: app.screen.focused is not None)
+        yield at
+        running.ends.set()
 
 
 async def test_yes_stops_what_runs_and_leaves_at_its_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    without_pauses(monkeypatch, tmp_path)
-    running = Runs()
-    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
-        await until(pilot, lambda: app.screen.focused is not None)
-        await pilot.press("y")
-        await until(pilot, lambda: "stopping it" in app.text())
-        assert running.stopped.is_set()
-        assert app.results == []
-        running.ends.set()
-        await until(pilot, lambda: app.results == ["y"])
+    async with leaving(monkeypatch, tmp_path) as at:
+        await at.press("y")
+        await at.until(lambda: "stopping it" in at.text())
+        assert at.running.stopped.is_set()
+        assert at.results == []
+        at.running.ends.set()
+        await at.until(lambda: at.results == ["y"])
 
 
 async def test_no_leaves_everything_running(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    without_pauses(monkeypatch, tmp_path)
-    running = Runs()
-    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
-        await until(pilot, lambda: app.screen.focused is not None)
-        await pilot.press("n")
-        await until(pilot, lambda: app.results == [None])
-        assert not running.stopped.is_set()
+    async with leaving(monkeypatch, tmp_path) as at:
+        await at.press("n")
+        await at.until(lambda: at.results == [None])
+        assert not at.running.stopped.is_set()
 
 
 async def test_a_second_yes_does_not_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    without_pauses(monkeypatch, tmp_path)
-    running = Runs()
-    async with opened(lambda: LeaveDialog([running])) as (app, pilot):
-        await until(pilot, lambda: app.screen.focused is not None)
-        await pilot.press("y")
-        await until(pilot, lambda: "stopping it" in app.text())
-        await pilot.press("y")
-        await until(pilot, lambda: app.results == ["y"])
-        running.ends.set()
+    async with leaving(monkeypatch, tmp_path) as at:
+        await at.press("y")
+        await at.until(lambda: "stopping it" in at.text())
+        await at.press("y")
+        await at.until(lambda: at.results == ["y"])
 
 
 @pytest.mark.parametrize("words", HOSTILE)
