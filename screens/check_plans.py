@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -18,7 +19,6 @@ from screens.question import Agreed, Question
 
 if TYPE_CHECKING:
     from actions.checks_live import LiveDeep
-    from actions.spec import Options, Plan
     from cockpit.checks.models import CheckRun
     from screens.change_targets import Pointed
     from screens.changes import RunEnded
@@ -98,12 +98,13 @@ class CheckPlans(Screen[None]):
             return
         action, targets = pair_action(pairs), pair_targets(pairs)
 
-        def make(options: Options) -> Plan:
-            return action.plan(self.cluster, targets, options)
-
         left = [name for name in names if name not in targets.names]
         note = f"{left[0]} has no partner left and sits out" if left else ""
-        await self._ask(Question(f"EFA pair check, {plural(len(pairs), 'pair')}", make, note=note))
+        await self._ask(
+            Question(
+                f"EFA pair check, {plural(len(pairs), 'pair')}", partial(action.plan, self.cluster, targets), note=note
+            )
+        )
 
     def on_run_ended(self, event: RunEnded) -> None:
         """Keep what pairs have measured."""
@@ -155,11 +156,8 @@ class CheckPlans(Screen[None]):
 
         action, targets = deep_action(DeepRequest(tuple(names), level)), Targets(Scope.NODE, tuple(names))
 
-        def make(options: Options) -> Plan:
-            return action.plan(self.cluster, targets, options)
-
         config = self.cluster.config
-        question = Question(f"GPU diagnostics, level {level}", make)
+        question = Question(f"GPU diagnostics, level {level}", partial(action.plan, self.cluster, targets))
         dialog = PlanDialog(question, config.name, production=config.production)
         await self.app.push_screen(dialog, self._deep_agreed)
 
