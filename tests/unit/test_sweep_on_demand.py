@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import zlib
@@ -112,6 +113,25 @@ def test_whatever_ends_the_look_takes_it_away(tmp_path: Path, end: str) -> None:
             look.wait()
             assert look.stdout is not None
             look.stdout.close()
+
+
+def test_a_signal_while_the_folder_is_made_leaves_none_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("cockpit.probe.agent.shipped._PLACES", ())
+    shipped, made = Shipped(), tempfile.mkdtemp
+
+    def made_and_told_to_end(**words: str) -> str:
+        folder = made(**words)
+        signal.raise_signal(signal.SIGTERM)  # the folder is there, and nobody has been given its name
+        return folder
+
+    monkeypatch.setattr("tempfile.mkdtemp", made_and_told_to_end)
+    before = signal.signal(signal.SIGTERM, lambda *_: shipped.remove())
+    try:
+        assert shipped.unpack(zlib.compress(b"x")) == ""
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert left_behind(tmp_path) == []
 
 
 def test_what_did_not_arrive_whole_or_may_not_be_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import stat
 import tempfile
 import zlib
 
 _PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - a private folder is made in one of them
 _MAX_BYTES = 64 * 2**20
+_ENDS = (signal.SIGALRM, signal.SIGTERM, signal.SIGHUP)  # whoever handles them calls `remove`
 
 
 class Shipped:
@@ -33,7 +35,7 @@ class Shipped:
 
     def _written(self, place: str, data: bytes) -> str:
         try:
-            self.folder = tempfile.mkdtemp(prefix="cockpit-py-spy-", dir=place)
+            self._make_folder(place)
             path = os.path.join(self.folder, "py-spy")
             with open(path, "wb") as file:
                 file.write(data)
@@ -46,8 +48,16 @@ class Shipped:
         self.remove()
         return ""
 
+    def _make_folder(self, place: str) -> None:
+        """A private folder, with no moment at which it is there and `remove` does not know of it."""
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+        try:
+            self.folder = tempfile.mkdtemp(prefix="cockpit-py-spy-", dir=place)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
     def remove(self) -> None:
-        """Take it away again."""
-        folder, self.folder = self.folder, ""
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        """Take it away again; a signal meanwhile may come in here once more."""
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder = ""
