@@ -35,8 +35,7 @@ class Shipped:
 
     def _written(self, place: str, data: bytes) -> str:
         try:
-            self._make_folder(place)
-            path = os.path.join(self.folder, "py-spy")
+            path = os.path.join(self._new_folder(place), "py-spy")
             with open(path, "wb") as file:
                 file.write(data)
             os.chmod(path, stat.S_IRWXU)
@@ -48,11 +47,12 @@ class Shipped:
         self.remove()
         return ""
 
-    def _make_folder(self, place: str) -> None:
+    def _new_folder(self, place: str) -> str:
         """A private folder, with no moment at which it is there and `remove` does not know of it."""
         held = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
         try:
-            self.folder = tempfile.mkdtemp(prefix="cockpit-py-spy-", dir=place)
+            self.folder = folder = tempfile.mkdtemp(prefix="cockpit-py-spy-", dir=place)
+            return folder
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
