@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from cockpit.cluster import Cluster
 from cockpit.config import Config
+
+if TYPE_CHECKING:
+    from cockpit.cluster import Cluster
 
 
 class Clusters:
@@ -21,6 +24,8 @@ class Clusters:
         """The clusters of a config file; `read_only` holds for all of them."""
 
         def make(name: str) -> Cluster:
+            from cockpit.cluster import Cluster  # with all that the engine is made of
+
             return Cluster(config.clusters[name], rules=config.rules, read_only=read_only, checks=config.checks)
 
         return cls(tuple(config.clusters), first, make)
@@ -37,6 +42,14 @@ class Clusters:
         if name not in self._opened:
             self._opened[name] = self._make(name)
         return self._opened[name]
+
+    def begin(self) -> None:
+        """Open the first and begin to read it, with all that takes loading; for a thread of its own."""
+        from cockpit.hosts import load
+
+        cluster = self.open(self.first)
+        load(cluster.head)  # not on the threads that poll: loading on several at once takes longer than on one
+        cluster.start()
 
     def opened(self) -> tuple[Cluster, ...]:
         """Those that were asked for, in the order of the config."""

@@ -17,7 +17,8 @@ from cockpit.store import SourceState
 from cockpit.words import clock_time, plural, span
 from screens.content import styled
 from screens.grid_paint import fit
-from screens.key_table import KEYS, Key
+from screens.key_line import Key
+from screens.key_table import KEYS
 from screens.keymap import DEFAULT, Keymap
 from screens.lines import Piece
 from themes import STATE_TOKENS, state_token

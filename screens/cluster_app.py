@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
+
+from textual import events
+from textual.message import Message
 
 import themes
 from cockpit.clusters import Clusters
-from screens.cockpit_screen import CockpitScreen
-from screens.keymap import DEFAULT, Keymap
 from screens.last_steps import LookApp
+from screens.start_screen import StartScreen
 from themes.look import load
 
 if TYPE_CHECKING:
+    from screens.cockpit_screen import CockpitScreen
+    from screens.keymap import Keymap
     from screens.leaving import Unfinished
 
 
+class Loaded(Message):
+    """All that a cluster's screen needs is there; `error` says why not."""
+
+    def __init__(self, error: Exception | None) -> None:
+        super().__init__()
+        self.error = error
+
+
 class ClusterApp(LookApp[int]):
-    """One screen a cluster; those behind stay as they were and do no work."""
+    """One screen a cluster; those behind stay as they were and do no work.
+
+    What a cluster's screen is made of takes as long to load as Textual itself. So the start screen is drawn first,
+    then the engine is loaded and begins to read, and while the cluster answers the screens are loaded.
+    """
 
     remember = False  # whether the next start begins where this one was left
 
@@ -25,39 +42,80 @@ class ClusterApp(LookApp[int]):
         clusters: Clusters,
         *,
         look: themes.Look | None = None,
-        keymap: Keymap = DEFAULT,
+        keymap: Keymap | None = None,
         redact: bool = False,
     ) -> None:
         super().__init__(look)
-        self.clusters, self.keymap_of_user, self.redact_screenshots = clusters, keymap, redact
-        self.set_keymap(keymap.textual())
+        self.clusters, self.redact_screenshots = clusters, redact
+        self._keymap_of_user = keymap
+        self._screens_of: dict[str, CockpitScreen] = {}
+        if keymap is not None:
+            self.set_keymap(keymap.textual())
 
-    def get_default_screen(self) -> CockpitScreen:
-        """The screen of the cluster that opens first."""
-        screen = CockpitScreen(self.clusters.open(self.clusters.first))
-        self._screens_of = {self.clusters.first: screen}
-        return screen
+    @property
+    def keymap_of_user(self) -> Keymap:
+        """The keys of the table as this user has them."""
+        from screens.keymap import DEFAULT
+
+        return self._keymap_of_user or DEFAULT
+
+    def get_default_screen(self) -> StartScreen:
+        """What is there until the first cluster's screen is, and below it afterwards."""
+        return StartScreen(self.clusters.first)
+
+    def load_first(self) -> None:
+        """Load, off the UI thread, what the first cluster's screen needs; then it comes to the front."""
+        threading.Thread(target=self._load_first, name="load", daemon=True).start()
+
+    def _load_first(self) -> None:
+        error = None
+        try:
+            self.clusters.begin()
+            import screens.cockpit_screen  # noqa: F401 - what open_first takes
+        except Exception as failed:
+            error = failed
+        self.post_message(Loaded(error))
+
+    async def on_loaded(self, event: Loaded) -> None:
+        """Go on to the cluster, or fail as whatever failed."""
+        if event.error is not None:
+            raise event.error
+        await self.open_first()
+
+    async def open_first(self) -> None:
+        """Bring the first cluster to the front, and hand it what was typed before it was there."""
+        start = self.screen
+        await self.push_screen(self._screen_of(self.clusters.first))
+        if isinstance(start, StartScreen):
+            for key in start.typed:
+                self.post_message(events.Key(key.key, key.character))
+
+    def _screen_of(self, name: str) -> CockpitScreen:
+        if name not in self._screens_of:
+            from screens.cockpit_screen import CockpitScreen
+
+            self._screens_of[name] = CockpitScreen(self.clusters.open(name))
+            self.install_screen(self._screens_of[name], f"cluster-{len(self._screens_of)}")
+        return self._screens_of[name]
+
+    @property
+    def front(self) -> CockpitScreen | None:
+        """The cluster in front, also while a dialog is over it; None before the first is there."""
+        shown = [screen for screen in self._screens_of.values() if screen in self.screen_stack]
+        return shown[0] if shown else None
 
     @property
     def cockpit(self) -> CockpitScreen:
-        """The cluster in front, also while a dialog is over it."""
-        return next(screen for screen in reversed(self.screen_stack) if isinstance(screen, CockpitScreen))
+        """The same once a cluster is there; raises LookupError before."""
+        if self.front is None:
+            raise LookupError("no cluster is open yet")
+        return self.front
 
     def show_cluster(self, name: str) -> None:
         """Bring a cluster of the config to the front; the others stay as they were. KeyError for an unknown name."""
-        front = self.cockpit
-        if name == front.cluster.config.name:
-            return
-        if name not in self._screens_of:
-            self._screens_of[name] = CockpitScreen(self.clusters.open(name))
-            self.install_screen(self._screens_of[name], f"cluster-{len(self._screens_of)}")
-        # The first one lies below the others for ever: Textual cannot switch its default screen for another.
-        if name == self.clusters.first:
-            self.pop_screen()
-        elif front.cluster.config.name == self.clusters.first:
-            self.push_screen(self._screens_of[name])
-        else:
-            self.switch_screen(self._screens_of[name])
+        screen = self._screen_of(name)
+        if screen is not self.front:
+            self.switch_screen(screen)
 
     def show_lineup(self) -> None:
         """All clusters, to choose one."""

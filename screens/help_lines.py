@@ -7,7 +7,8 @@ from itertools import groupby
 from types import MappingProxyType
 
 from cockpit.models import Health
-from screens.key_table import SCOPES, Key
+from screens.key_line import Key
+from screens.key_table import SCOPES
 from screens.keymap import DEFAULT, Keymap, heard
 from screens.lines import Line, section
 from themes import STATE_TOKENS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from screens.key_table import KEYS, SCOPES, Key
+from screens.key_line import Key
+from screens.key_table import KEYS, SCOPES
 from screens.keymap import DEFAULT, Keymap
 
 _HEAD = """\

@@ -7,33 +7,12 @@ One id is one meaning in every pane, and the id is what a user's `keys:` entry r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 
 from actions.table import ACTIONS
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One binding. `scope` is where it works (see SCOPES); `footer` names the scopes whose last line shows it.
-
-    `drop` is who leaves a narrow footer: the highest first, 0 last of all. `listed` keys are in the palette too.
-    `fixed` ones cannot be remapped.
-    """
-
-    id: str
-    keys: str  # Textual key names, comma-separated
-    action: str
-    title: str  # at most two words, for the footer and the palette
-    help: str  # one sentence for `?`
-    scope: str
-    footer: tuple[str, ...] = ()
-    first: bool = False  # it moves the focus: it must take effect before the next key of a burst is looked at
-    drop: int = 0
-    listed: bool = True
-    fixed: bool = False
-
+from screens.key_line import QUIT, Key
 
 SCOPES: Mapping[str, str] = MappingProxyType(
     {
@@ -169,8 +148,7 @@ KEYS: tuple[Key, ...] = (
     Key("app.palette", "ctrl+p", "palette", "go to", "The same, also while a filter is typed.", "app", first=True,
         listed=False),
     Key("app.help", "question_mark,f1", "help", "help", "What every key does here.", "app", _PANES),
-    Key("app.quit", "q,ctrl+q", "quit", "quit", "Leave the cockpit; nothing on the cluster changes.", "always",
-        _PANES),
+    replace(QUIT, footer=_PANES),
     Key("app.back", "escape", "back", "back", "Close this, clear the filter, or leave the mark mode.", "app",
         ("text", "output"), listed=False),
     Key("app.refresh", "r", "refresh_now", "refresh", "Read everything again now.", "app"),

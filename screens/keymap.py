@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cockpit.config import KeySetting
+from screens.key_line import Key
 from screens.key_names import KeyNameError, is_printable, read_keys, shown_keys
-from screens.key_table import CAPITALS, EVERYWHERE, KEYS, RESERVED, SCOPES, TOGETHER, Key
+from screens.key_table import CAPITALS, EVERYWHERE, KEYS, RESERVED, SCOPES, TOGETHER
 
 # Textual has them for itself, whatever the table says.
 _KEPT = {"ctrl+c": "it is no key for anything but stopping what runs", "ctrl+q": "it always leaves the cockpit"}

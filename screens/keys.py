@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from textual.binding import Binding
+from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from screens.key_line import Key
 from screens.key_names import shown_keys
-from screens.key_table import KEYS, SCOPES, Key
+from screens.key_table import KEYS, SCOPES
 from screens.keymap import key_of
+from screens.start_screen import bound
 
 __all__ = ["KEYS", "SCOPES", "Key", "bindings", "press", "shown_keys"]
 
 
-def bindings(scope: str) -> list[Binding | tuple[str, str] | tuple[str, str, str]]:
+def bindings(scope: str) -> list[BindingType]:
     """The bindings of one scope, for a widget's BINDINGS."""
-    return [
-        Binding(key.keys, key.action, key.title, show=bool(key.footer), tooltip=key.help, id=key.id, priority=key.first)
-        for key in KEYS
-        if key.scope == scope
-    ]
+    return [bound(key) for key in KEYS if key.scope == scope]
 
 
 async def press(screen: Screen[Any], key_id: str, then: Iterable[DOMNode] = ()) -> bool:

@@ -29,6 +29,7 @@ from screens.panes import pane_specs
 from screens.problem_table import calm_pieces, next_pieces, problem_spec
 
 NO_NCCL = "no NCCL test has been run from here yet"
+LINES_AROUND = 3  # header, sources, keys
 GPUS_PER_S = 2000  # drawn anew in the heatmap: those of 1,024 nodes every four seconds, or it takes 3% of a core
 
 
@@ -164,14 +165,16 @@ class OverviewPane(Vertical):
 
     def _lay_out(self) -> None:
         """Give each panel its room or hide it, when something has changed that this depends on."""
-        width, height, count = *self.size, self._problems.rows_total or 0
+        # Before the first layout: all but the lines around it, so that not even the first frame is out of place.
+        room = self.size or self.app.size - (0, LINES_AROUND)
+        width, height, count = *room, self._problems.rows_total or 0
         if self._current is self._problems and not count:
             self._current = self._front
         alone = self._current if self._zoomed else None
         lines = problem_lines(count, height, TOP_LINES) if count else 1
         columns = 1 if alone else columns_for(width, height - lines - bool(count))
         asked = (columns, lines, bool(count), alone, self._front)
-        if asked == self._laid_out or not self.size:
+        if asked == self._laid_out:
             return
         self._laid_out = asked
         with self.app.batch_update():

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from screens import subjects
 from screens.commands import Command, Context, Entry
-from screens.key_table import EVERYWHERE, Key
+from screens.key_line import Key
+from screens.key_table import EVERYWHERE
 from screens.keymap import key_of
 
 Reason = Callable[[Context], str]

@@ -29,6 +29,12 @@ def _ssh(head: str, ssh_config: Path | None) -> Host:
     return open_ssh(head, ssh_config=ssh_config)
 
 
+def load(host: Host) -> None:
+    """Load what the first call on the host would load; it connects to nothing."""
+    if isinstance(host, DeferredHost):
+        import cockpit.hosts.ssh  # noqa: F401
+
+
 def retry_now(host: Host) -> None:
     """Forget the back-off of a host that could not be reached, so that the next call tries at once."""
     forget = getattr(host, "retry_now", None)
