@@ -12,23 +12,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cockpit import (
-    cli_actions,
-    cli_completion,
-    cli_cost,
-    cli_demo,
-    cli_doctor,
-    cli_init,
-    cli_keys,
-    cli_output,
-    cli_schedules,
-)
-from cockpit.cli_checks import add_checks
-from cockpit.cli_diagnose import add_diagnose
-from cockpit.cli_nccl import add_nccl
+from cockpit import cli_completion
 from cockpit.config import ClusterConfig, Config, ConfigError, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -46,9 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal in another encoding gets ? for what it lacks
-    parser = _parser()
-    cli_completion.complete(parser)
-    arguments = parser.parse_args(argv)
+    arguments = _parsed(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(arguments)
     except ConfigError as error:
@@ -92,12 +78,35 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="cockpit", description="A cockpit for GPU clusters on AWS.")
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """What the line says. One that only opens the cockpit builds no command: that takes a tenth of the first paint."""
+    if not cli_completion.is_asked():
+        with suppress(argparse.ArgumentError):
+            arguments, rest = _opening_parser(add_help=False, exit_on_error=False).parse_known_args(words)
+            if not rest:
+                return arguments
+    parser = _parser()
+    cli_completion.complete(parser)
+    return parser.parse_args(words)
+
+
+def _opening_parser(**how: Any) -> argparse.ArgumentParser:
+    """The line without a command."""
+    parser = argparse.ArgumentParser(prog="cockpit", description="A cockpit for GPU clusters on AWS.", **how)
     _common(parser, {"config": None, "cluster": None, "read_only": False})
     _look_options(parser, theme=None, ascii=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version with its commit, and leave")
-    parser.set_defaults(run=_open)
+    parser.set_defaults(run=_open, command=None)
+    return parser
+
+
+def _parser() -> argparse.ArgumentParser:
+    from cockpit import cli_actions, cli_cost, cli_demo, cli_doctor, cli_init, cli_keys, cli_output, cli_schedules
+    from cockpit.cli_checks import add_checks
+    from cockpit.cli_diagnose import add_diagnose
+    from cockpit.cli_nccl import add_nccl
+
+    parser = _opening_parser()
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, text in (
         ("status", "counts, GPUs and problems"),

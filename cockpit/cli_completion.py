@@ -37,9 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def is_asked() -> bool:
+    """Whether it is a shell that asks what could be typed next."""
+    return "_ARGCOMPLETE" in os.environ
+
+
 def complete(parser: argparse.ArgumentParser) -> None:
     """Answer the shell that asks, and end; does nothing when none asks."""
-    if "_ARGCOMPLETE" not in os.environ:
+    if not is_asked():
         return
     import argcomplete
 
