@@ -5,11 +5,9 @@ Every way ends in the one runner of the cluster, which alone may refuse or send 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from screens.trail import Trail
 
 _SEVERITY: Mapping[str, SeverityLevel] = {"ok": "information", "failed": "error"}
-_FAMILIES = ("nodes", "quarantine", "power", "scale", "queues", "jobs", "fleet", "runner", "undo")
 
 
 class RunEnded(Message):
@@ -94,11 +91,6 @@ class Changes(Screen[None]):
         """The last line follows the panel that has the focus at once."""
         if self.is_mounted:
             self.call_later(self.refresh_chrome)
-
-    def warm_up(self) -> None:
-        """Import what makes plans, on a thread: it takes as long as ten keys."""
-        names = [f"actions.{family}" for family in _FAMILIES]
-        threading.Thread(target=lambda: [import_module(name) for name in names], daemon=True).start()
 
     def on_scopes(self, pointed: Pointed) -> tuple[str, ...]:
         """What the cursor is on, for the last line and the menu: node, job, queue."""

@@ -35,6 +35,7 @@ from screens.text_messages import FollowLink
 from screens.text_view import TextView
 from screens.trail import Place, Trail
 from screens.verbs import OUTPUT, Verbs, spec_of
+from screens.warm_up import warm_up
 
 if TYPE_CHECKING:
     from screens.check_pane import CheckPane
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 
 CHROME_TICK_S = 1.0
+WARM_UP_AFTER_S = 1.0  # the first data come first
 EXPLAINED = "explained"  # the view of an explanation; it shares the widget of the details
 CLOCK_WIDTH = 16
 
@@ -101,7 +103,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
     def _start(self) -> None:
         self.cluster.store.listen(self._heard)
         self.cluster.start()
-        self.warm_up()
+        self.set_timer(WARM_UP_AFTER_S, warm_up)
         threading.Thread(target=self._watch_silences, name="silences-begin", daemon=True).start()
         self.set_interval(CHROME_TICK_S, self.refresh_chrome)
         if getattr(self.app, "remember", False):

@@ -97,7 +97,7 @@ class Hangs(Screen[None]):
 
     def leave_diagnosis(self) -> None:
         """Nobody will come back to it along this way: what is being read for it is let go."""
-        if self.trail.holds(HANG):
+        if self.trail.holds(HANG) or not self.query(f"#{HANG}"):
             return
         from screens.hang_view import HangView
 
