@@ -94,7 +94,9 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         return GpusPane(self._specs[name]) if name == "gpus" else TablePane(self._specs[name])
 
     def on_mount(self) -> None:
-        """Say what is known before anything is read, and start reading once that is painted."""
+        """Say what is known by now, and go on reading once that is painted."""
+        if not self.is_whole:
+            return
         self.pane.focus()
         self.refresh_chrome()
         self.front.show_view(self.cluster)
@@ -156,9 +158,14 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         return self.query_one(f"#{OUTPUT}", OutputView)
 
     @property
+    def is_whole(self) -> bool:
+        """False while the app, on its way out, takes this apart: that may begin before it has been mounted."""
+        return all(self.query(f"#{part}") for part in ("header", "sources", "trouble", "keys", self.trail.pane.view))
+
+    @property
     def is_shown(self) -> bool:
         """False while another cluster is in front; a dialog over this screen does not hide it."""
-        stack = self.app.screen_stack if self.is_running else []
+        stack = self.app.screen_stack if self.is_running and self.is_whole else []
         return next((screen for screen in reversed(stack) if isinstance(screen, CockpitScreen)), None) is self
 
     def on_changed(self) -> None:

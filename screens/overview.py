@@ -67,6 +67,7 @@ class OverviewPane(Vertical):
             TablePane(compact(nccl) if nccl else nothing_yet("nccl", NO_NCCL), id="overview-nccl"),
             TablePane(compact(specs["queue"]), id="overview-queue"),
         )
+        self._box = Container(*self._panels, id="overview-panels")
         self._next, self._calm, self._events = (Line(id=f"overview-{name}") for name in ("next", "calm", "events"))
         self._current: TablePane | Heatmap = self._panels[0]  # it has the focus, or had it before the focus left
         self._front: TablePane | Heatmap = self._panels[0]  # the one that is seen where only one fits
@@ -81,7 +82,7 @@ class OverviewPane(Vertical):
         yield self._next
         yield self._calm
         yield self._events
-        yield Container(*self._panels, id="overview-panels")
+        yield self._box
 
     @property
     def table(self) -> TablePane:
@@ -181,7 +182,7 @@ class OverviewPane(Vertical):
             self._place(columns, lines, alone)
 
     def _place(self, columns: int, lines: int, alone: Widget | None) -> None:
-        problems, box = self._problems, self.query_one("#overview-panels", Container)
+        problems, box = self._problems, self._box
         had_focus = problems.has_focus
         problems.display = bool(problems.rows_total) and alone in (None, problems)
         problems.styles.height = "1fr" if alone is problems else lines
