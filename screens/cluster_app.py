@@ -8,14 +8,14 @@ import themes
 from cockpit.clusters import Clusters
 from screens.cockpit_screen import CockpitScreen
 from screens.keymap import DEFAULT, Keymap
-from screens.last_steps import LookApp
+from screens.toasts import ToastApp
 from themes.look import load
 
 if TYPE_CHECKING:
     from screens.leaving import Unfinished
 
 
-class ClusterApp(LookApp[int]):
+class ClusterApp(ToastApp[int]):
     """One screen a cluster; those behind stay as they were and do no work."""
 
     remember = False  # whether the next start begins where this one was left
