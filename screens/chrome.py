@@ -229,21 +229,65 @@ def _short(text: str, width: int, cut: str) -> str:
     return text if cell_len(text) <= width else fit(text, width, cut)
 
 
-def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT) -> list[Piece]:
-    """The footer: the keys that matter in these scopes, as many as fit; help and quit always do."""
-    told = [key for key in KEYS if not set(scopes).isdisjoint(key.footer)]
-    while sum(map(cell_len, _texts(told, keymap))) > width:
-        may_go = [place for place, key in enumerate(told) if key.id not in _KEPT_KEYS]
+def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT, lead: str = "") -> list[Piece]:
+    """The footer: the keys that matter in these scopes, as many as fit; help and quit always do.
+
+    Where not all fit, those of the panes are one: `1-9 panes`. `lead` is the id of the key that one is here for: it
+    comes before those that are for the same places, and stays.
+    """
+    told = _led([key for key in KEYS if not set(scopes).isdisjoint(key.footer)], lead)
+    named = [(key, *_texts(key, keymap)) for key in told]
+    texts = _fitted(named, width, _LESS_THAN_PANES, lead)
+    if _width(texts) > width:
+        texts = _fitted(_gathered_panes(named), width, 0, lead)
+    return [piece for _, press, title in texts for piece in ((press, "accent"), title)]
+
+
+def _fitted(texts: Sequence[_ShownKey], width: int, least: int, lead: str) -> list[_ShownKey]:
+    """Without as many of the keys whose `drop` is at least that as have no room; too wide where that is not enough."""
+    left = list(texts)
+    while _width(left) > width:
+        may_go = [
+            place for place, (key, *_) in enumerate(left) if key.drop >= least and key.id not in (*_KEPT_KEYS, lead)
+        ]
         if not may_go:
             break
-        del told[max(may_go, key=lambda place: (told[place].drop, place))]
-    shown = _texts(told, keymap)
-    return [piece for key, title in zip(shown[::2], shown[1::2], strict=True) for piece in ((key, "accent"), title)]
+        del left[max(may_go, key=lambda place: (left[place][0].drop, place))]
+    return left
 
 
-def _texts(keys: Sequence[Key], keymap: Keymap) -> list[str]:
-    """For each key what to press and what it is called."""
-    return [text for key in keys for text in (f" {keymap.shown(key, most=1)} ", key.title)]
+_ShownKey = tuple[Key, str, str]  # the key, what to press, what it is called
+_LESS_THAN_PANES = 6  # keys with such a `drop` give way to the names of the panes
 
 
-_KEPT_KEYS = ("app.help", "app.quit")  # what must never leave the line
+def _texts(key: Key, keymap: Keymap) -> tuple[str, str]:
+    return f" {keymap.shown(key, most=1)} ", key.title
+
+
+def _width(texts: Iterable[_ShownKey]) -> int:
+    return sum(cell_len(press) + cell_len(title) for _, press, title in texts)
+
+
+def _led(keys: list[Key], lead: str) -> list[Key]:
+    """With `lead` before the keys that are shown in the same places as it."""
+    one = next((key for key in keys if key.id == lead), None)
+    if one is None:
+        return keys
+    first = next(place for place, key in enumerate(keys) if key.footer == one.footer)
+    return [*keys[:first], one, *(key for key in keys[first:] if key is not one)]
+
+
+def _gathered_panes(texts: Sequence[_ShownKey]) -> list[_ShownKey]:
+    """The keys of the panes as the first one alone, which is never to go."""
+    panes = [each for each in texts if each[0].id.startswith(_PANE)]
+    if len(panes) < 2:
+        return list(texts)
+    pressed = [press.strip() for _, press, _ in panes]
+    digits = "".join(pressed)
+    between = "-" if digits.isdecimal() and digits in "123456789" else "…"
+    whole = (panes[0][0], f" {pressed[0]}{between}{pressed[-1]} ", "panes")
+    return [whole, *(each for each in texts if not each[0].id.startswith(_PANE))]
+
+
+_PANE = "pane."
+_KEPT_KEYS = ("pane.overview", "app.help", "app.quit")  # what must never leave the line
