@@ -16,6 +16,7 @@ from screens.details.node_instance import event_lines, instance_lines
 from screens.details.node_machine import machine_lines
 from screens.details.parts import awaited_lines, gpu_link, job_link, listed, naming, problem_section, queue_link
 from screens.details.ranks import ranges
+from screens.details.traffic import node_traffic_lines
 from screens.lines import Line, Piece, fact, facts, section
 from themes import state_token
 
@@ -24,7 +25,7 @@ def node_lines(cluster: Cluster, node: Node) -> list[Line]:
     """Why a node is in its state and what to do, what is wrong with it, its jobs, GPUs, instance, events, machine."""
     raw = "+".join([node.state.base, *sorted(node.state.flags)]).upper()
     lines: list[Line] = [fact("state", node.word, state_token(node.health)), fact("Slurm says", raw)]
-    lines += _reason(node, cluster.head_now())
+    lines += [*_reason(node, cluster.head_now()), *node_traffic_lines(cluster, node.name)]
     lines += problem_section(naming(cluster.view.problems, ("node", node.name)), cluster.clock.now())
     lines += [[], section("what that means"), *([f"  {text}"] for text in explain_state(node.state, node.reason))]
     if note := node_note(cluster.kind, node.state, cluster.origin(node.name)):
