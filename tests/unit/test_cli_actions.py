@@ -141,6 +141,8 @@ def test_exit_codes(demo: Demo, tmp_path: Path) -> None:
         (("scale", "gpu", "abc", "--dry-run"), 2, "'abc' is no number of nodes"),
         (("scale", "gpu", "", "--dry-run"), 2, "cockpit: say how many shall be up"),
         (("scale", "gpu", "9999999999", "--dry-run"), 2, "'9999999999' is no number of nodes"),
+        (("stop", "--dry-run"), 4, "cannot be stopped or started from here; `cockpit demo --scenario idle`"),
+        (("start", "--dry-run"), 4, "the config names nothing of AWS"),
         (("undo", "2020", "--yes"), 2, "no recorded action '2020'"),
         (("audit", "--since", "soon"), 2, "--since soon"),
     ):
