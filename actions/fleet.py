@@ -29,8 +29,15 @@ if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
 
+NO_MACHINES = (
+    "the config names nothing of AWS (region, stack, instances), so its machines cannot be stopped or started from "
+    "here; `cockpit demo --scenario idle` has some to try it on"
+)
+
+
 def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Everything down: now, or once the running jobs have ended."""
+    _asked(cluster)
     how = How.AFTER_JOBS if options.after_jobs else How.NOW
     power = _admitted(stop_plan(cluster, how, head=options.head))
     return _plan(
@@ -48,6 +55,7 @@ def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
 
 def start(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Everything up, the head first when it is off; so nothing of Slurm has to be live."""
+    _asked(cluster)
     power = _admitted(start_plan(cluster, _sizes(options.groups)))
     static = [node.name for node in cluster.view.nodes or () if cluster.origin(node.name) == "static"]
     off = [name for name in static if name not in cluster.view.instance_of_node]
@@ -62,6 +70,12 @@ def start(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         needs=(AWS_SOURCE,),
     )
     return replace(plan, ahead=ahead(cluster, off))
+
+
+def _asked(cluster: Cluster) -> None:
+    """Whether there is anything to ask; raises ActionError."""
+    if not cluster.aws.wanted:
+        raise ActionError(Refusal.REFUSED, NO_MACHINES)
 
 
 def _admitted(power: PowerPlan) -> PowerPlan:

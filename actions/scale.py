@@ -24,6 +24,7 @@ from cockpit.words import plural, span
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
+MOST = 65_533  # nodes that one Slurm can have
 _SLACK_S = 60.0  # the power-save pass that notices the request
 _NOT_IDLE = (
     *("drain", "fail", "completing", "planned", "reserved", "maintenance", "power_down", "power_up", "powering_up"),
@@ -61,6 +62,14 @@ def bounds(cluster: Cluster, queue: str) -> Bounds:
     count = counted(cluster, queue, frozenset(nodes_of(site.kept_up)) if site else frozenset(), kind)
     up = len(count.up)
     return Bounds(up, up - len(count.stoppable), up + len(count.startable), count.total)
+
+
+def no_count(cluster: Cluster, queue: str, said: str) -> ActionError:
+    """What to raise for something that is no number of that queue's nodes: which numbers are."""
+    total = bounds(cluster, queue).total
+    allowed = f"a whole number from 0 to {total}, which is all that queue {queue} has" if total else "a whole number"
+    what = f"{said[:40]!r} is no number of nodes: " if said else ""
+    return ActionError(Refusal.USAGE, f"{what}say how many shall be up, {allowed}")
 
 
 def counted(cluster: Cluster, queue: str, kept: frozenset[str], kind: Kind | None) -> Count:
@@ -112,12 +121,12 @@ def scale(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """`count` nodes of the queue up."""
     draft = Draft(cluster, "scale", targets, options)
     queue, wanted = targets.names[0], options.count
-    if wanted is None or wanted < 0:
-        raise ActionError(Refusal.USAGE, "say how many nodes shall be up: a whole number from 0")
     site = fresh_site(cluster)
     count = counted(cluster, queue, kept_up(cluster), draft.kind)
     if not count.total:
         raise ActionError(Refusal.REFUSED, f"queue {queue} has no nodes")
+    if wanted is None or not 0 <= wanted <= MOST:
+        raise no_count(cluster, queue, "" if wanted is None else str(wanted))
     if wanted > count.total:
         for_good = "\n".join(_for_good(draft, queue, wanted))
         text = f"queue {queue} has {plural(count.total, 'node')}, not {wanted}: that is a change of its configuration"

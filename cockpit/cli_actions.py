@@ -103,13 +103,13 @@ def changing(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def _queue_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     scale = changing(add("scale", "so many nodes of a queue up", _change))
     scale.add_argument("queue", metavar="QUEUE")
-    scale.add_argument("count", type=int, metavar="N", help="how many of its nodes shall be up")
+    scale.add_argument("count", metavar="N", help="how many of its nodes shall be up: 0 to all that it has")
     scale.add_argument("--keep", action="store_true", help="keep what is started up when idle, until unpin")
     queue = changing(add("queue", "set a queue up, down (jobs wait) or to drain (no new jobs)", _change))
     queue.add_argument("state", choices=("up", "down", "drain", "inactive"))
     queue.add_argument("queue", metavar="QUEUE")
-    for command in (scale, queue):
-        command.set_defaults(pick=_queue)
+    scale.set_defaults(pick=_scaled)
+    queue.set_defaults(pick=_queue)
 
 
 def _cluster_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -158,6 +158,17 @@ def _queue(cluster: Cluster, arguments: argparse.Namespace) -> Targets:
     from actions.targets import queue_target
 
     return queue_target(cluster, arguments.queue)
+
+
+def _scaled(cluster: Cluster, arguments: argparse.Namespace) -> Targets:
+    """The queue, and the number that was typed made one: what may stand there depends on the queue."""
+    from actions.scale import no_count
+
+    targets, word = _queue(cluster, arguments), str(arguments.count).strip()
+    if not (word.isascii() and word.removeprefix("-").isdecimal() and len(word) < 20):
+        raise no_count(cluster, arguments.queue, word)
+    arguments.count = int(word)
+    return targets
 
 
 def _jobs(_: Cluster, arguments: argparse.Namespace) -> Targets:

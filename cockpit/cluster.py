@@ -201,6 +201,7 @@ class Cluster(Questions):
 
     def _problems(self, view: View) -> tuple[Problem, ...]:
         steady, found = self.clock.steady(), [*self._slurm_problems, *self._aws_problems]
+        found += self.kept_checks.problems(view)
         if view.events is not None or view.storage is not None:
             from cockpit.event_problems import of_events
             from cockpit.storage_problems import of_storage
@@ -316,6 +317,8 @@ class Cluster(Questions):
     def _keep_acknowledged(self) -> None:
         """On a thread of its own: where the home directory hangs, nothing else waits for it."""
         while not self._stopped.is_set():
+            if self.kept_checks.sync():
+                self._join("checks")
             self.acknowledged.sync()
             self._stopped.wait(ACKNOWLEDGED_EVERY_S)
 
@@ -337,11 +340,9 @@ class Cluster(Questions):
             poller.poke()
 
     def read_once(self) -> None:
-        """Poll every source once, all at the same time, and return when all have answered or failed.
-
-        AWS is not waited for longer than AWS_WAIT_S.
-        """
+        """Poll every source once, all at once, until each has answered or failed; AWS no longer than AWS_WAIT_S."""
         self.acknowledged.sync()
+        self.kept_checks.sync()
         asked = self._pollers
         _join_all(_poll_all(asked), asked)
         late = tuple(poller for poller in self._pollers if poller not in asked)  # the survey has found a region

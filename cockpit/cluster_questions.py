@@ -6,11 +6,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from cockpit import joins
+from cockpit.clock import Clock
 from cockpit.config import ClusterConfig
 from cockpit.formats.listpids import JobPid
 from cockpit.formats.node_history import NodeOutage
 from cockpit.formats.scontrol_show import JobDetail, NodeDetail, Pairs, parse_job_detail, parse_node_detail
 from cockpit.hosts.base import Host
+from cockpit.kept_checks import KeptChecks
 from cockpit.models import Job, Node
 from cockpit.sources.on_demand import OnDemand
 from cockpit.sources.slurm import SlurmClient
@@ -24,12 +26,14 @@ class Questions:
     """The part of a Cluster that waits for the head or a node: call none of it on the UI thread."""
 
     config: ClusterConfig
+    clock: Clock
     head: Host
     slurm: SlurmClient
     view: View
 
     def __init__(self) -> None:
-        """`head` and `slurm` must be there already."""
+        """`config`, `clock`, `head` and `slurm` must be there already."""
+        self.kept_checks = KeptChecks(self.config.name, self.clock)
         self._stopped = threading.Event()
         self._pool: NodePool | None = None
         self._pool_lock = threading.Lock()

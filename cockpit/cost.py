@@ -5,12 +5,14 @@ Sums are over what has a price; how much has none is told beside them and never 
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cockpit.aws_models import Instance, Joined, Market
+from cockpit.formats.node_state import written_by_program
 from cockpit.joins import takes_work
 from cockpit.models import Job, Node
 from cockpit.price_models import Price, Prices
@@ -18,6 +20,8 @@ from cockpit.price_models import Price, Prices
 MONDAY, OPENING_H = 0, 9
 _NO_MACHINE = ("powered_down", "powering_down")
 _IDLE_JOB = "job:idle:"
+_ANYBODY = ("root", "slurm")  # logins that stand for whoever used sudo
+_SAID_BY = re.compile(r"([a-z_][a-z0-9_.-]{0,31}): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +218,19 @@ def _shares(
 
 def _nobody(node: Node) -> tuple[str, str, str]:
     if node.state.has("drain", "fail"):
-        return "drained", node.reason_by, ""
+        return "drained", drained_by(node), ""
     return ("free" if takes_work(node) else "down"), "", ""
+
+
+def drained_by(node: Node) -> str:
+    """The person behind a drain; "" when Slurm knows root alone, as whom anybody acts who uses sudo.
+
+    The cockpit's own reasons begin with who said them.
+    """
+    if node.reason_by not in _ANYBODY:
+        return node.reason_by
+    named = _SAID_BY.match(node.reason)
+    return named[1] if named and written_by_program(node.reason) is None else ""
 
 
 def _sources(machines: Sequence[Machine], prices: Prices) -> tuple[Price, ...]:

@@ -93,10 +93,15 @@ def lines(cluster: Cluster) -> list[str]:
         told.append(f"  {line.queue or MISSING:<12} {line.count:>4} × {line.type or 'unknown type':<18} "
                     f"{usd(line.usd_h):>10}/h{each} {market}")  # fmt: skip
     for idle in report.idle:
-        whose = " ".join(part for part in (idle.who, f"job {idle.job}" if idle.job else "") if part) or "nobody"
+        whose = " ".join(part for part in (idle.who, f"job {idle.job}" if idle.job else "") if part) or _UNNAMED.get(
+            idle.why, "nobody"
+        )
         gpus = plural(idle.gpus, "GPU") if idle.gpus is not None else "no GPUs"
         told.append(f"  {idle.why:<12} {gpus:>9} {usd(idle.usd_h):>10}/h {printable(whose)}: {fold(idle.nodes)}")
     return told + [f"prices  {price_words(price)}" for price in report.prices] + _notes(report)
+
+
+_UNNAMED = {"drained": "as root, by nobody named"}
 
 
 def usd(amount: float | None) -> str:

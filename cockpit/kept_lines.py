@@ -5,15 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 from urllib.parse import quote
 
 from cockpit.export import private_dir
 
 T = TypeVar("T")
 _READ_BYTES = 32 * 2**20  # the newest part of a longer file
+_PIECE_BYTES = 2**18
 _NONE_OF_OURS = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
 
 
@@ -52,6 +53,14 @@ class KeptLines(Generic[T]):
         self.skipped = len(found) - len(kept)
         return kept
 
+    def newest_first(self) -> Iterator[T]:
+        """The records from the last one on, none before it is asked for; raises OSError as load() does."""
+        try:
+            with self.path.open("rb") as file:
+                yield from (each for line in _backwards(file) if (each := self._record(line)) is not None)
+        except FileNotFoundError:
+            return
+
     def _record(self, line: bytes) -> T | None:
         """One line; None for what is none of ours."""
         if len(line) > self._max_line:
@@ -74,3 +83,17 @@ class KeptLines(Generic[T]):
             data = (b"\n" if broken else b"") + line + b"\n"
             while data:
                 data = data[file.write(data) or 0 :]
+
+
+def _backwards(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file from its end, read piece by piece; of a long one only the newest part."""
+    size = at = file.seek(0, os.SEEK_END)
+    rest = b""
+    while at > max(0, size - _READ_BYTES):
+        step = min(_PIECE_BYTES, at)
+        at -= step
+        file.seek(at)
+        rest, *lines = (file.read(step) + rest).split(b"\n")
+        yield from (line for line in reversed(lines) if line.strip())
+    if not at and rest.strip():
+        yield rest

@@ -60,6 +60,14 @@ def size(size_bytes: float | None) -> str:
     return f"{in_mib:.1f}M" if in_mib < 10 else mib(in_mib)
 
 
+def byte_rate(bytes_s: float) -> str:
+    """A rate in decimal units, as networks are sold and nccl-tests tell: 9.2 GB/s, 120 MB/s, 0 B/s."""
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if bytes_s >= one:
+            return f"{bytes_s / one:.{0 if bytes_s >= 100 * one else 1}f} {unit}/s"
+    return f"{bytes_s:.0f} B/s"
+
+
 def count(number: int | None) -> str:
     """A count, or `–` when it is not known."""
     return MISSING if number is None else str(number)

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from actions.spec import Confirm
@@ -19,9 +18,10 @@ from screens.confirm import HIDDEN, Answered, ConfirmLine, Void, YesNo, in_sight
 from screens.content import plain, styled
 from screens.guard import SETTLE_S, Guard
 from screens.lines import Line
+from screens.toasts import Undisturbed
 
 
-class AskDialog(ModalScreen[str | None]):
+class AskDialog(Undisturbed[str | None]):
     """A few lines and a question. Dismissed with what was typed when that confirms, None when it was left."""
 
     AUTO_FOCUS = ""
@@ -62,7 +62,6 @@ class AskDialog(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         """Hear nothing for a moment."""
-        self.app.clear_notifications()  # nothing lies over the question
         self.set_class(self._production, "-production")
         self._guard.shut(time.monotonic())
         self.set_timer(SETTLE_S, self._listen)

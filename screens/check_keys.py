@@ -159,11 +159,21 @@ class CheckKeys(CheckPlans):
     def proposed_reason(self, offer_id: str, pointed: Pointed) -> str:
         """The failing check as the reason of a drain; "" for other changes, and where no check is pointed at."""
         subjects = next((each for each in pointed if each), [])
+        if offer_id in REASONED and len(subjects) == 1 and subjects[0].kind == "problem":
+            return self._reason_of(subjects[0].key)
         if offer_id not in REASONED or not all(subject.kind in TITLES for subject in subjects):
             return ""
         from screens.check_table import drain_reason
 
         return drain_reason(self.cluster, subjects)
+
+    def _reason_of(self, key: str) -> str:
+        """Of a problem that is a failing check: what fails."""
+        if not key.startswith("check:"):
+            return ""
+        from cockpit.check_problems import reason
+
+        return reason(self.cluster.kept_checks.of(key, self.cluster.view))
 
 
 def _shown(names: Sequence[str]) -> str:

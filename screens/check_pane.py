@@ -70,6 +70,11 @@ class CheckPane(Vertical):
         return self._tables[self.view]
 
     @property
+    def lead_key(self) -> str:
+        """The key that one is here for, by the view in front."""
+        return "checks.health" if self.view == "health" else "checks.efa"
+
+    @property
     def subject(self) -> Subject | None:
         """The node under the cursor, by what is shown of it."""
         return self.table.subject

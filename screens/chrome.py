@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len
@@ -129,43 +131,73 @@ def source_pieces(states: Sequence[SourceState[Any]], steady: float, app: object
     """Each source with its sign, its age, and a word when it is not live or fails just now.
 
     What has no room in `width` (0: there is no limit) gives way in this order: notes, the ages of the live ones, their
-    names (they are only counted then), the ages of the others, and at last their words: the sign and the name stay.
+    names (they are only counted then), the words of the others, which then stand together by their sign with the
+    oldest age, and at last their names. How old what is not live is can always be read.
     """
+    pieces: list[tuple[str, str]] = []
     for shorter in range(_LEVELS):
-        pieces = [_source_piece(state, steady, app, shorter) for state in states]
-        if shorter >= _COUNTED:
-            pieces = _gathered(pieces, signs(app).states[Health.OK])
+        pieces = _source_line([_Shown.of(state, steady) for state in states], app, shorter)
         if not width or sum(cell_len(text) for text, _ in pieces) <= width:
             break
     return list(pieces)
 
 
-_LEVELS = 6
-_COUNTED, _NO_AGES, _NAMES = 3, 4, 5  # from which level on
+_LEVELS = 7
+_COUNTED, _NO_WORDS, _TOGETHER, _NO_NAMES = 3, 4, 5, 6  # from which level on
 
 
-def _source_piece(state: SourceState[Any], steady: float, app: object, shorter: int) -> tuple[str, str]:
-    freshness = state.freshness(steady)
-    health = _FRESHNESS_HEALTH[freshness]
-    live = freshness is Freshness.LIVE and state.error is None
-    words = [state.name, "" if freshness is Freshness.LIVE else freshness.value, span(state.age_s(steady))]
-    if freshness is Freshness.NEVER or (live and shorter >= 2) or shorter >= _NO_AGES:
-        words.pop()
-    if state.error is not None:
-        health = Health.CRITICAL if health in (Health.CRITICAL, Health.UNKNOWN) else Health.WARN
-        words = [*(words[:1] if shorter >= _NO_AGES else words), "failing"]
-    if shorter >= _NAMES:
-        words = words[:1]
-    if state.note and not shorter:
-        words.append(f"({state.note})")
-    return f" {signs(app).states[health]} {' '.join(word for word in words if word)} ", state_token(health)
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One source as the strip shows it."""
+
+    name: str
+    health: Health
+    live: bool  # read just now, and nothing fails
+    words: tuple[str, ...]  # stale, lost, failing
+    age_s: float | None  # None: nothing was ever read
+    note: str
+
+    @classmethod
+    def of(cls, state: SourceState[Any], steady: float) -> _Shown:
+        freshness = state.freshness(steady)
+        health, failing = _FRESHNESS_HEALTH[freshness], state.error is not None
+        if failing:
+            health = Health.CRITICAL if health in (Health.CRITICAL, Health.UNKNOWN) else Health.WARN
+        late = freshness.value if freshness in (Freshness.STALE, Freshness.LOST) else ""
+        age_s = None if freshness is Freshness.NEVER else state.age_s(steady)
+        live = freshness is Freshness.LIVE and not failing
+        return cls(state.name, health, live, (late, "failing" if failing else ""), age_s, state.note)
+
+    def text(self, shorter: int) -> str:
+        late, failing = self.words if shorter < _NO_WORDS else ("", "")
+        age = "" if self.live and shorter >= 2 else _age(self.age_s)
+        note = f"({self.note})" if self.note and not shorter else ""
+        return " ".join(word for word in (self.name, late, age, failing, note) if word)
 
 
-def _gathered(pieces: Sequence[tuple[str, str]], sign: str) -> list[tuple[str, str]]:
-    """Those that deviate first, and how many are well."""
-    odd = [piece for piece in pieces if not piece[0].startswith(f" {sign} ")]
-    well = len(pieces) - len(odd)
-    return [*odd, *([(f" {sign} {well} live ", state_token(Health.OK))] if well else [])]
+def _source_line(shown: Sequence[_Shown], app: object, shorter: int) -> list[tuple[str, str]]:
+    def piece(health: Health, text: str) -> tuple[str, str]:
+        return f" {signs(app).states[health]} {text} ", state_token(health)
+
+    if shorter < _COUNTED:
+        return [piece(each.health, each.text(shorter)) for each in shown]
+    odd = [each for each in shown if not each.live]
+    live = [piece(Health.OK, f"{len(shown) - len(odd)} live")] if len(odd) < len(shown) else []
+    if shorter < _TOGETHER:
+        return [*(piece(each.health, each.text(shorter)) for each in odd), *live]
+    alike: dict[tuple[Health, bool], list[_Shown]] = defaultdict(list)
+    for each in odd:
+        alike[each.health, each.age_s is None].append(each)
+    return [*(piece(health, _together(of, shorter)) for (health, _), of in alike.items()), *live]
+
+
+def _together(alike: Sequence[_Shown], shorter: int) -> str:
+    names = plural(len(alike), "source") if shorter >= _NO_NAMES else ", ".join(each.name for each in alike)
+    return f"{names} {_age(max((each.age_s for each in alike if each.age_s is not None), default=None))}"
+
+
+def _age(age_s: float | None) -> str:
+    return Freshness.NEVER.value if age_s is None else span(age_s)
 
 
 def trouble_pieces(problems: Sequence[Problem], now: float, app: object, width: int) -> list[Piece]:
@@ -198,21 +230,65 @@ def _short(text: str, width: int, cut: str) -> str:
     return text if cell_len(text) <= width else fit(text, width, cut)
 
 
-def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT) -> list[Piece]:
-    """The footer: the keys that matter in these scopes, as many as fit; help and quit always do."""
-    told = [key for key in KEYS if not set(scopes).isdisjoint(key.footer)]
-    while sum(map(cell_len, _texts(told, keymap))) > width:
-        may_go = [place for place, key in enumerate(told) if key.id not in _KEPT_KEYS]
+def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT, lead: str = "") -> list[Piece]:
+    """The footer: the keys that matter in these scopes, as many as fit; help and quit always do.
+
+    Where not all fit, those of the panes are one: `1-9 panes`. `lead` is the id of the key that one is here for: it
+    comes before those that are for the same places, and stays.
+    """
+    told = _led([key for key in KEYS if not set(scopes).isdisjoint(key.footer)], lead)
+    named = [(key, *_texts(key, keymap)) for key in told]
+    texts = _fitted(named, width, _LESS_THAN_PANES, lead)
+    if _width(texts) > width:
+        texts = _fitted(_gathered_panes(named), width, 0, lead)
+    return [piece for _, press, title in texts for piece in ((press, "accent"), title)]
+
+
+def _fitted(texts: Sequence[_ShownKey], width: int, least: int, lead: str) -> list[_ShownKey]:
+    """Without as many of the keys whose `drop` is at least that as have no room; too wide where that is not enough."""
+    left = list(texts)
+    while _width(left) > width:
+        may_go = [
+            place for place, (key, *_) in enumerate(left) if key.drop >= least and key.id not in (*_KEPT_KEYS, lead)
+        ]
         if not may_go:
             break
-        del told[max(may_go, key=lambda place: (told[place].drop, place))]
-    shown = _texts(told, keymap)
-    return [piece for key, title in zip(shown[::2], shown[1::2], strict=True) for piece in ((key, "accent"), title)]
+        del left[max(may_go, key=lambda place: (left[place][0].drop, place))]
+    return left
 
 
-def _texts(keys: Sequence[Key], keymap: Keymap) -> list[str]:
-    """For each key what to press and what it is called."""
-    return [text for key in keys for text in (f" {keymap.shown(key, most=1)} ", key.title)]
+_ShownKey = tuple[Key, str, str]  # the key, what to press, what it is called
+_LESS_THAN_PANES = 6  # keys with such a `drop` give way to the names of the panes
 
 
-_KEPT_KEYS = ("app.help", "app.quit")  # what must never leave the line
+def _texts(key: Key, keymap: Keymap) -> tuple[str, str]:
+    return f" {keymap.shown(key, most=1)} ", key.title
+
+
+def _width(texts: Iterable[_ShownKey]) -> int:
+    return sum(cell_len(press) + cell_len(title) for _, press, title in texts)
+
+
+def _led(keys: list[Key], lead: str) -> list[Key]:
+    """With `lead` before the keys that are shown in the same places as it."""
+    one = next((key for key in keys if key.id == lead), None)
+    if one is None:
+        return keys
+    first = next(place for place, key in enumerate(keys) if key.footer == one.footer)
+    return [*keys[:first], one, *(key for key in keys[first:] if key is not one)]
+
+
+def _gathered_panes(texts: Sequence[_ShownKey]) -> list[_ShownKey]:
+    """The keys of the panes as the first one alone, which is never to go."""
+    panes = [each for each in texts if each[0].id.startswith(_PANE)]
+    if len(panes) < 2:
+        return list(texts)
+    pressed = [press.strip() for _, press, _ in panes]
+    digits = "".join(pressed)
+    between = "-" if digits.isdecimal() and digits in "123456789" else "…"
+    whole = (panes[0][0], f" {pressed[0]}{between}{pressed[-1]} ", "panes")
+    return [whole, *(each for each in texts if not each[0].id.startswith(_PANE))]
+
+
+_PANE = "pane."
+_KEPT_KEYS = ("pane.overview", "app.help", "app.quit")  # what must never leave the line

@@ -10,8 +10,8 @@ from textual.message import Message
 
 import themes
 from cockpit.clusters import Clusters
-from screens.last_steps import LookApp
 from screens.start_screen import StartScreen
+from screens.toasts import ToastApp
 from themes.look import load
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Loaded(Message):
         self.error = error
 
 
-class ClusterApp(LookApp[int]):
+class ClusterApp(ToastApp[int]):
     """One screen a cluster; those behind stay as they were and do no work.
 
     What a cluster's screen is made of takes as long to load as Textual itself. So the start screen is drawn first,

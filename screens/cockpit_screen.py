@@ -207,7 +207,9 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app, width))
         trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
         scopes = self.scopes()[-1:] if self.output_view() is not None else self.scopes()  # its own keys say most
-        self.query_one("#keys", chrome.Line).say(chrome.key_pieces(width, *scopes, keymap=self.keymap))
+        self.query_one("#keys", chrome.Line).say(
+            chrome.key_pieces(width, *scopes, keymap=self.keymap, lead=getattr(self.front, "lead_key", ""))
+        )
 
     def scopes(self) -> tuple[str, ...]:
         """Where the keys work now, besides everywhere; the last line shows them."""

@@ -33,7 +33,7 @@ class CopyMenuScreen(MenuScreen[None]):
         """Copy it and close, unless it is too much."""
         text = self._text(entry)
         if text is None:
-            outlet.tell(self.app, TOO_MUCH, severity="warning")
+            self.point_at(entry)
             return
         self.dismiss(None)
         outlet.copy(self.app, text)

@@ -14,6 +14,7 @@ from screens.details.parts import find_gpu, find_node
 from screens.details.problem import all_problem_lines, find_problem, problem_lines
 from screens.details.queue import all_queue_lines, queue_lines, queue_names
 from screens.details.records import read_job, read_node, read_queue
+from screens.details.traffic import traffic_lines
 from screens.lines import Line, Subject
 
 Lines = Callable[[Cluster, str], list[Line]]
@@ -36,7 +37,7 @@ def title(subject: Subject) -> str:
     if subject.kind == "versions" and not subject.key:
         return "all versions"
     if not subject.key:
-        return f"all {word}s"
+        return word if subject.kind == "traffic" else f"all {word}s"
     if subject.kind in ("xid", "sxid"):
         return f"{word} {subject.key}"
     if subject.kind in ("cost", "storage"):
@@ -67,6 +68,7 @@ _WORDS: Mapping[str, str] = {
     "efa": "EFA check",
     "health": "health check",
     "versions": "versions",
+    "traffic": "EFA traffic",
 }
 
 
@@ -157,12 +159,13 @@ DETAILS: Mapping[str, Lines] = {
     "efa": _efa,
     "health": _health,
     "versions": _versions,
+    "traffic": traffic_lines,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
 }
 # What a check found says itself what it means.
 EXPLAIN: Mapping[str, Lines] = {
     **explain_lines.EXPLAIN,
-    **{kind: DETAILS[kind] for kind in ("efa", "health", "versions")},
+    **{kind: DETAILS[kind] for kind in ("efa", "health", "versions", "traffic")},
 }
 RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue}

@@ -17,6 +17,7 @@ from cockpit.models import Health, Node
 from screens.details.commands import commands, gpu_words
 from screens.details.gpu import finding_pieces
 from screens.details.parts import (
+    awaited_lines,
     command,
     find_gpu,
     find_node,
@@ -46,7 +47,7 @@ def explain_node(cluster: Cluster, name: str) -> list[Line]:
     lines += _state(node)
     lines += [[], *_reason(node)] if node.reason else []
     note = node_note(cluster.kind, node.state, cluster.origin(name))
-    lines += facts([("here", note), ("next", next_step(node.state, node.reason))])
+    lines += [*awaited_lines(cluster, node), *facts([("here", note), ("next", next_step(node.state, node.reason))])]
     lines += problem_section(naming(cluster.view.problems, ("node", name)), cluster.clock.now())
     return [*lines, [], section("what shows it"), *_node_commands(cluster, node)]
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Key:
     """One binding. `scope` is where it works (see SCOPES); `footer` names the scopes whose last line shows it.
 
-    `drop` is who leaves a narrow footer: the highest first, 0 last of all. `listed` keys are in the palette too.
+    `drop` is who leaves a narrow footer: the highest first, 0 last of all; there the keys of the panes stand for all
+    of them as one. `listed` keys are in the palette too.
     `fixed` ones cannot be remapped.
     """
 

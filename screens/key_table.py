@@ -61,14 +61,15 @@ OWN_WAY = frozenset("NHEC")  # capitals that open something of their own, with a
 RESERVED: Mapping[str, str] = MappingProxyType(
     {key: words for key, words in CAPITALS.items() if key not in {*OWN_WAY, *(action.key for action in ACTIONS)}}
 )
-# What the cursor is on: beside the scopes of a pane, so that the last line shows the changes that fit.
-ON = ("node", "job", "queue")
+# What the cursor is on, or the pane is about: beside the scopes of a pane, for the last line to show what fits.
+ON = ("node", "job", "queue", "nccl")
 _FOOTERS: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType(
     {
         "drain": (("node",), 2), "resume": (("node",), 4), "cancel": (("job",), 2), "requeue": (("job",), 4),
-        "scale": (("queue",), 8),
+        "scale": (("queue",), 8), "stop": (("grid",), 5),
     }
 )  # fmt: skip
+_TITLES: Mapping[str, str] = MappingProxyType({"stop": "power"})  # where those of the actions would take too much room
 
 
 def _change_keys() -> tuple[Key, ...]:
@@ -78,7 +79,8 @@ def _change_keys() -> tuple[Key, ...]:
     for letter, same in groupby(keyed, lambda action: action.key):
         of = tuple(same)
         footer, drop = _FOOTERS.get(of[0].id, ((), 0))
-        title, words = "/".join(action.title for action in of), " ".join(action.help for action in of)
+        title = _TITLES.get(of[0].id) or "/".join(action.title for action in of)
+        words = " ".join(action.help for action in of)
         # The palette has a line for each action, so these are not listed.
         lines.append(
             Key(f"change.{of[0].id}", letter, f"change('{of[0].id}')", title, words, "change", footer, first=True,
@@ -97,15 +99,15 @@ KEYS: tuple[Key, ...] = (
     Key("pane.gpus", "3", "pane('gpus')", "gpus", "Show the GPUs.", "app", _PANES, first=True),
     Key("pane.queue", "4", "pane('queue')", "queue", "Show the queue.", "app", _PANES, first=True),
     Key("pane.nccl", "5", "pane('nccl')", "NCCL", "NCCL tests: what was measured, how it compares, the trend.", "app",
-        _PANES, first=True, drop=6),
+        _PANES, first=True),
     Key("pane.checks", "6", "pane('checks')", "checks", "EFA and health checks of the nodes, worst first.", "app",
-        _PANES, first=True, drop=6),
+        _PANES, first=True),
     Key("pane.storage", "7", "pane('storage')", "storage", "What is mounted on the nodes, how full it is, what hangs.",
-        "app", _PANES, first=True, drop=7),
+        "app", _PANES, first=True),
     Key("pane.cost", "8", "pane('cost')", "cost", "What runs costs by the hour, and what of it does nothing.", "app",
-        _PANES, first=True, drop=7),
+        _PANES, first=True),
     Key("pane.log", "9", "pane('log')", "log", "What the cockpit did and met: errors in full, and the audit.", "app",
-        _PANES, first=True, drop=6),
+        _PANES, first=True),
     Key("app.filter", "slash", "filter", "filter", "Show only lines with these words; `!` inverts, `field:value`.",
         "app", ("grid",), first=True),
     Key("overview.next", "tab", "next_panel(1)", "next", "The next panel.", "overview", ("overview",), first=True,
@@ -116,21 +118,22 @@ KEYS: tuple[Key, ...] = (
     Key("checks.view", "m", "check_view", "view", "The next of EFA checks, health checks and versions.", "checks",
         ("checks",), drop=3),
     Key("gpus.jobs", "c", "colour_by_job", "by job", "Colour by job, or by value again.", "gpus", ("gpus",), drop=3),
-    Key("grid.open", "enter,d", "open", "details", "Everything known about this line.", "grid", ("grid",), drop=4),
+    Key("grid.open", "enter,d", "open", "details", "Everything known about this line.", "grid", ("grid",), drop=6),
     Key("grid.problems", "exclamation_mark", "problems_only", "problems", "Only what deviates, or all again.", "grid",
         ("grid",), drop=7),
     *_change_keys(),
     Key("nccl.run", "N", "screen.nccl_test", "NCCL test",
-        "Measure idle nodes: form and plan come first. While one runs: how it goes.", "grid", first=True, listed=False),
+        "Measure idle nodes: form and plan come first. While one runs: how it goes.", "grid", ("nccl",), first=True,
+        listed=False),
     Key("subject.diagnose", "H", "diagnose", "why it hangs",
         "Which rank of the job hangs, on which node, why, and what to do: only reads.", "subject", ("job",), first=True,
         drop=3),
     Key("hang.keep", "x", "keep_evidence", "capture",
         "Write all evidence about the job into one file, before it is ended.", "hang", ("hang",)),
     Key("checks.efa", "E", "check('efa')", "EFA check", "Is it the network? Ask the marked nodes, or this one.",
-        "subject", ("checks",), first=True),
+        "subject", ("checks",), first=True, drop=3),
     Key("checks.health", "C", "check('health')", "health check",
-        "GPUs, memory, disks, clock: the marked nodes, or this one.", "subject", ("checks",), first=True),
+        "GPUs, memory, disks, clock: the marked nodes, or this one.", "subject", ("checks",), first=True, drop=3),
     Key("text.open", "enter", "open", "follow", "Open what the underlined words lead to.", "text", ("text",), drop=4),
     Key("output.error", "f", "first_error", "first error",
         "The first error in all of the file, and what it means; there, the next one.", "output", ("output",)),
@@ -144,7 +147,7 @@ KEYS: tuple[Key, ...] = (
     Key("app.actions", "a", "action_menu", "actions", "Everything that can be done here, and why not.", "app",
         _PANES, first=True, drop=1),
     Key("app.command", "colon", "palette", "go to", "Go to a node, job, queue or user, or run anything by its name.",
-        "app", _PANES, first=True, drop=5, listed=False),
+        "app", _PANES, first=True, drop=7, listed=False),
     Key("app.palette", "ctrl+p", "palette", "go to", "The same, also while a filter is typed.", "app", first=True,
         listed=False),
     Key("app.help", "question_mark,f1", "help", "help", "What every key does here.", "app", _PANES),

@@ -13,8 +13,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ReturnType
 from textual.color import Color as CssColour
+from textual.driver import Driver
 from textual.filter import LineFilter
 
+from screens.on_terminal import drawn_on_terminal
 from themes import Look, spec_of, theme
 from themes.ascii_text import ascii_text
 
@@ -70,6 +72,10 @@ class LookApp(App[ReturnType]):
         self.ascii_only = self.look.ascii
         self._ascii, self._colourless, self._exact = AsciiSigns(self.look.encoding), NoColours(), ExactPalette()
         self.use_theme(self.look.theme)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Also with `2>file` the screen goes to the terminal."""
+        return drawn_on_terminal(super().get_driver_class())
 
     def use_theme(self, name: str) -> None:
         """Draw in a theme that is known (ours, or read by `themes.look.load`) from now on."""

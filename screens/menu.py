@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from screens import grid_messages
@@ -21,12 +20,13 @@ from screens.key_names import shown_keys
 from screens.keys import bindings
 from screens.lines import Line
 from screens.menu_grid import MenuGrid, entry_line, menu_columns
+from screens.toasts import Undisturbed
 
 Result = TypeVar("Result")
 FRAME_LINES = 3  # the frame, and a blank line before the note
 
 
-class MenuScreen(ModalScreen[Result]):
+class MenuScreen(Undisturbed[Result]):
     """The keys of its entries choose at once, enter chooses what the cursor is on; subclasses say what follows."""
 
     AUTO_FOCUS = "MenuGrid"
@@ -84,12 +84,15 @@ class MenuScreen(ModalScreen[Result]):
 
     def _choose(self, entry: Entry) -> None:
         if entry.disabled:
-            place = self.entries.index(entry)
-            self._grid.state.move_to(place)
-            self._grid.sync()
-            self.tell()
+            self.point_at(entry)
         else:
             self.choose(entry)
+
+    def point_at(self, entry: Entry) -> None:
+        """Put the cursor on it, so that what is said of it is read."""
+        self._grid.state.move_to(self.entries.index(entry))
+        self._grid.sync()
+        self.tell()
 
     def on_key(self, event: events.Key) -> None:
         """The key of an entry chooses it."""

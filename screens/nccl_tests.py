@@ -66,7 +66,9 @@ class NcclTests(Screen[None]):
         """The pane of the tests."""
         from screens.pane import TablePane
 
-        return TablePane(self.nccl_spec(heard))
+        pane = TablePane(self.nccl_spec(heard))
+        pane.scopes = ("grid", "nccl")
+        return pane
 
     def nccl_pieces(self) -> list[Piece]:
         """For the header: the test that runs."""

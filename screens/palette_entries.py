@@ -31,6 +31,9 @@ def other_entries(context: Context) -> Iterator[Entry]:
     """What has no key of its own."""
     entry = Entry(Command("screenshot"), "screenshot", "Write the screen to an SVG and a text file.")
     yield replace(entry, disabled=context.disabled.get("screenshot", ""))
+    yield Entry(
+        Command("traffic"), "EFA traffic", "Is EFA really used: what every node sends and receives over it now."
+    )
     alone = "" if len(context.clusters) > 1 else "the config names one cluster only"
     yield Entry(Command("clusters"), "clusters", "All clusters, one line each.", disabled=alone)
 

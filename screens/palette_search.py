@@ -137,7 +137,9 @@ def _rank(entry: Entry, written: str) -> int | None:
         return 4
     if typed in entry.help.casefold():
         return 5
-    return 6 if len(typed) > 1 and scattered(typed)(text) else None
+    if all(word in f"{text} {entry.help.casefold()}" for word in typed.split()):
+        return 6  # what one asks, in whatever order: `efa used`
+    return 7 if len(typed) > 1 and scattered(typed)(text) else None
 
 
 def scattered(text: str) -> _Test:

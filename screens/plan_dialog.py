@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -28,11 +27,12 @@ from screens.plan_text import head_lines, plan_text
 from screens.planning import Planned, plan_on_thread
 from screens.question import Agreed, Question
 from screens.text_view import TextView
+from screens.toasts import Undisturbed
 
 TICK_S = 1.0
 
 
-class PlanDialog(ModalScreen[Agreed | Question | None]):
+class PlanDialog(Undisturbed[Agreed | Question | None]):
     """Opens at once, plans on a thread, then asks.
 
     Dismissed with what was agreed to, with another question that is asked instead, or None when it was left.
@@ -107,7 +107,6 @@ class PlanDialog(ModalScreen[Agreed | Question | None]):
 
     def on_mount(self) -> None:
         """Begin to plan, or to ask what the plan rests on."""
-        self.app.clear_notifications()  # nothing lies over the question
         self.set_class(self._production, "-production")
         self.set_interval(TICK_S, self._tick)
         if self._question.first:

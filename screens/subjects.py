@@ -23,6 +23,8 @@ def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
         return f"problem: {about}" if about else "problem"
     if subject.kind == "nccl":
         return "NCCL test"  # its id says nothing to anybody
+    if subject.kind == "traffic":
+        return f"EFA traffic of {subject.key}" if subject.key else "EFA traffic"
     if subject.kind in CHECKED:
         return f"{CHECKED[subject.kind]} of {subject.key}" if subject.key else f"{CHECKED[subject.kind]}s"
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"

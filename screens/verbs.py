@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 OUTPUT = "output"  # the view of what a job writes
 
-_DETAILS = ("node", "gpu", "job", "queue", "problem")
+_DETAILS = ("node", "gpu", "job", "queue", "problem", "traffic")
 
 
 class Verbs(Screen[None]):

@@ -18,7 +18,7 @@ from cockpit.formats.efa_counters import (
     TIMEOUTS,
     Window,
 )
-from cockpit.words import plural, span
+from cockpit.words import byte_rate, plural, span
 
 _SHOWN = 12
 
@@ -173,10 +173,15 @@ def _wire(facts: Facts, window: Window) -> Result:
 
 
 def _quiet(window: Window, said: str) -> str:
-    moved = window.total.get("tx_bytes", 0) + window.total.get("rx_bytes", 0)
-    traffic = f"{moved / 1e6:,.0f} MB moved" if moved else "no traffic"
+    sent, received = window.total.get("tx_bytes", 0), window.total.get("rx_bytes", 0)
+    moving = len(window.growth("tx_bytes", "rx_bytes"))
+    traffic = "nothing sent or received"
+    if moving:
+        each = byte_rate(max(sent, received) / window.seconds / moving)
+        rates = f"sends {byte_rate(sent / window.seconds)}, receives {byte_rate(received / window.seconds)}"
+        traffic = f"{rates} over {moving} of {plural(len(window.devices), 'device')}, {each} a device"
     lacks = "" if window.has_srd else "; this card or driver has no retransmission counters"
-    return f"no trouble {said}, {traffic}{lacks}"
+    return f"{traffic}, no trouble {said}{lacks}"
 
 
 def _named(window: Window, *counters: str) -> list[str]:

@@ -17,6 +17,7 @@ from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.probe.bundle import probe_argv, probe_stdin
 from cockpit.sources.base import SourceKey, unexpected
 from cockpit.sources.efa_changes import EfaChanges
+from cockpit.sources.efa_traffic import EfaTraffics
 from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.text import printable
@@ -93,7 +94,7 @@ class FleetStreams:
         self._lock = threading.Lock()
         self._closed = False
         self.history = GpuHistory()
-        self.efa = EfaChanges()
+        self.efa, self.traffic = EfaChanges(), EfaTraffics()
 
     def collect(self) -> FleetReading:
         """What every node has told so far; also starts and ends streams as nodes come and go."""
@@ -117,6 +118,7 @@ class FleetStreams:
                 stream.stop()
                 self.history.forget(name)
                 self.efa.forget(name)
+                self.traffic.forget(name)
 
     def _start(self, target: Target) -> _NodeStream:
         if self._nodes is None:
@@ -128,6 +130,7 @@ class FleetStreams:
     def _kept(self, node: str, reading: NodeReading) -> None:
         self.history.add(node, reading)
         self.efa.add(node, reading)
+        self.traffic.add(node, reading)
 
     def retry_now(self) -> None:
         """Try broken nodes at once, whatever their back-off."""

@@ -13,6 +13,7 @@ from screens import check_table
 from screens.check_book import CheckRow, Said, check_book
 from screens.check_runs import TITLES
 from screens.details.parts import find_node, listed, node_link, queue_link
+from screens.details.traffic import node_traffic_lines
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
 from themes import UNICODE, state_token
 
@@ -90,7 +91,8 @@ def _head(cluster: Cluster, row: CheckRow) -> list[Line]:
     pieces.append((f"  {plural(bad, 'check')} not fine, {fine} fine" if bad else f"  {plural(fine, 'check')} fine", ""))
     if row.asking:
         pieces.append(("  asking again …", "accent"))
-    return [pieces, *_node(cluster, row)]
+    traffic = node_traffic_lines(cluster, row.node) if row.kind == "efa" else []
+    return [pieces, *_node(cluster, row), *traffic]
 
 
 def _counts(row: CheckRow) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from cockpit.words import count, moment, plural, span
 from screens.details.job_place import job_place
 from screens.details.job_where import rank_lines, where_lines
 from screens.details.parts import concerning, job_link, known_nodes, listed, node_link, problem_section, queue_link
+from screens.details.traffic import job_traffic_lines
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
 from screens.queue_table import health
 from themes import state_token
@@ -30,6 +31,7 @@ def job_lines(cluster: Cluster, row: QueueRow) -> list[Line]:
     lines: list[Line] = [
         fact("state", states(row), state_token(health(row))),
         *facts([("meaning", job_state(row.lead.state).meaning), ("time", "" if array else _time(row.lead, now))]),
+        *job_traffic_lines(cluster, place.names),
         *problem_section(job_problems(view, row, place.processes), cluster.clock.now()),
     ]
     if any(member.reason for member in row.jobs):

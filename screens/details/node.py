@@ -14,8 +14,9 @@ from screens.details.checks_known import checks_of
 from screens.details.gpu_rows import gpu_lines_of
 from screens.details.node_instance import event_lines, instance_lines
 from screens.details.node_machine import machine_lines
-from screens.details.parts import gpu_link, job_link, listed, naming, problem_section, queue_link
+from screens.details.parts import awaited_lines, gpu_link, job_link, listed, naming, problem_section, queue_link
 from screens.details.ranks import ranges
+from screens.details.traffic import node_traffic_lines
 from screens.lines import Line, Piece, fact, facts, section
 from themes import state_token
 
@@ -24,11 +25,12 @@ def node_lines(cluster: Cluster, node: Node) -> list[Line]:
     """Why a node is in its state and what to do, what is wrong with it, its jobs, GPUs, instance, events, machine."""
     raw = "+".join([node.state.base, *sorted(node.state.flags)]).upper()
     lines: list[Line] = [fact("state", node.word, state_token(node.health)), fact("Slurm says", raw)]
-    lines += _reason(node, cluster.head_now())
+    lines += [*_reason(node, cluster.head_now()), *node_traffic_lines(cluster, node.name)]
     lines += problem_section(naming(cluster.view.problems, ("node", node.name)), cluster.clock.now())
     lines += [[], section("what that means"), *([f"  {text}"] for text in explain_state(node.state, node.reason))]
     if note := node_note(cluster.kind, node.state, cluster.origin(node.name)):
         lines.append([f"  {note}"])
+    lines += awaited_lines(cluster, node)
     rows = [row for row in cluster.view.gpu_rows if row.node == node.name]
     lines += [[], section("jobs on it"), *_jobs_on(cluster, node, rows)]
     lines += checks_of(cluster, node.name)

@@ -10,7 +10,7 @@ from cockpit.fleet import GpuRow
 from cockpit.formats.hostlist import fold
 from cockpit.models import Health, Job, Node, Problem
 from cockpit.words import span
-from screens.lines import LABEL_WIDTH, Line, Link, Piece, Subject
+from screens.lines import LABEL_WIDTH, Line, Link, Piece, Subject, fact
 from themes import WORDS, state_token
 
 LINKS_MAX = 40  # in one line; what is more is told by its number
@@ -61,6 +61,18 @@ def find_gpu(cluster: Cluster, key: str) -> GpuRow | None:
 def label(text: str) -> Piece:
     """The label before values, as `lines.fact` writes it."""
     return f"  {text:<{LABEL_WIDTH - 1}} ", "dim"
+
+
+def awaited_lines(cluster: Cluster, node: Node) -> list[Line]:
+    """What a node that is between two states waits for, and for how long at most, as Slurm is configured."""
+    site = cluster.view.site
+    if node.state.has("powering_down"):
+        name, limit_s = "SuspendTimeout", site.suspend_timeout_s if site else None
+    elif node.state.has("powering_up"):
+        name, limit_s = "ResumeTimeout", site.resume_timeout_s if site else None
+    else:
+        return []
+    return [fact("at most until", f"{name} is over" + (f", {span(limit_s)} after it began" if limit_s else ""))]
 
 
 def listed(name: str, pieces: Sequence[Piece], between: str = ", ", most: int = LINKS_MAX) -> list[Line]:

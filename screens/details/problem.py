@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cockpit.catalog.checks import check_fact
 from cockpit.catalog.problems import problem_fact
 from cockpit.catalog.xids import SxidFact, XidFact, sxid, xid
 from cockpit.cluster import Cluster
@@ -25,6 +26,8 @@ from screens.details.parts import (
 )
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
 from themes import STATE_TOKENS, WORDS, state_token
+
+_BESIDE = {"pair": "efa", "deep": "health"}  # runs that are shown with those of another kind
 
 
 def find_problem(cluster: Cluster, key: str) -> Problem | None:
@@ -60,7 +63,7 @@ def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
         *facts([("meaning", told.means or _code_meaning(problem)), ("here", _here(cluster, problem, told.topic))]),
         *facts([("next", _next(cluster, problem))]),
     ]
-    lines += _ranks(cluster, problem)
+    lines += [*_ranks(cluster, problem), *_checked(cluster, problem)]
     shown = commands(told.show, problem_words(cluster, problem))
     lines += [[], section("what shows it"), *shown] if shown else []
     return lines + about_lines(cluster, problem)
@@ -72,6 +75,23 @@ def _ranks(cluster: Cluster, problem: Problem) -> list[Line]:
     row = find_row(cluster.view.queue, jobs.pop()) if len(jobs) == 1 else None
     place = job_place(cluster, row) if row is not None else None
     return rank_lines(place) if place is not None and place.odd else []
+
+
+def _checked(cluster: Cluster, problem: Problem) -> list[Line]:
+    """Of a failing check: what each node said when it was asked, and the way to all that its check found."""
+    if not problem.key.startswith("check:"):
+        return []
+    found, now = cluster.kept_checks.of(problem.key, cluster.view), cluster.clock.now()
+    lines: list[Line] = [
+        [
+            "  ",
+            Link(one.node, "", Subject(_BESIDE.get(one.kind, one.kind), one.node)),
+            f"  {f'with {one.partner}: ' if one.partner else ''}{one.says}",
+            (f"  asked {moment(one.at, now)}, fails since {moment(one.since, now)}", "dim"),
+        ]
+        for one in found[:LINKS_MAX]
+    ]
+    return [[], section("what the nodes said"), *lines] if lines else []
 
 
 def _known(problem: Problem, now: float) -> str:
@@ -106,6 +126,8 @@ def _code_fact(problem: Problem) -> XidFact | SxidFact | None:
 
 
 def _code_meaning(problem: Problem) -> str:
+    if problem.key.startswith("check:"):
+        return check_fact(problem.key.split(":", 2)[2]).meaning
     told = _code_fact(problem)
     return told.meaning if told else ""
 

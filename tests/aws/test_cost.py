@@ -16,7 +16,16 @@ from cockpit import cost_report
 from cockpit.aws_models import Instance, Joined, Market
 from cockpit.catalog.instances import known_instance_types
 from cockpit.catalog.prices import list_price, priced_types
-from cockpit.cost import CostReport, IdleMeter, cost, idle_job_ids, machines_of_ec2, machines_of_slurm, until_monday_s
+from cockpit.cost import (
+    CostReport,
+    IdleMeter,
+    cost,
+    drained_by,
+    idle_job_ids,
+    machines_of_ec2,
+    machines_of_slurm,
+    until_monday_s,
+)
 from cockpit.models import FaultKind, Job, Node
 from cockpit.price_models import Price, Prices, Wanted
 from cockpit.sources.prices import PriceReads, bundled
@@ -47,6 +56,21 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("by", "reason", "who"),
+    [
+        ("maria", "INC-1", "maria"),
+        ("root", "maria: INC-1 NCCL slow", "maria"),  # as the cockpit writes it, also through sudo
+        ("root", "INC-4821 NCCL slow (maria)", ""),
+        ("root", "Not responding", ""),
+        ("slurm", "Prolog error: x", ""),
+        ("root", "", ""),
+    ],
+)
+def test_root_is_nobody_to_ask_about_a_drain(by: str, reason: str, who: str) -> None:
+    assert drained_by(gpu_node(1, 0, "idle+cloud+drain", reason=reason, reason_by=by)) == who
 
 
 def test_what_has_a_price_is_added_up_and_the_rest_is_counted() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -48,8 +50,26 @@ def test_the_live_ones_lose_their_ages_before_their_names() -> None:
     assert text(76) == "".join(f" ● {name} " for name in NAMES)
 
 
-def test_where_many_fail_all_their_names_are_seen() -> None:
-    assert text(80, "aws", "storage", "events") == " ▲ aws failing  ▲ storage failing  ▲ events failing  ● 4 live "
+def test_where_many_fail_their_names_and_ages_are_seen() -> None:
+    line = text(80, "aws", "storage", "events")
+    assert line == " ▲ aws 30s  ▲ storage 30s  ▲ events 30s  ● 4 live "
     line = text(80, *NAMES)
     assert cell_len(line) <= 80
-    assert all(f"▲ {name}" in line for name in NAMES)
+    assert line == f" ▲ {', '.join(NAMES)} 30s "
+
+
+@pytest.mark.parametrize("width", range(12, 200, 4))
+def test_the_age_of_what_is_not_live_never_gives_way(width: int) -> None:
+    for failing in (NAMES, NAMES[:1], NAMES[3:]):
+        assert "30s" in text(width, *failing)
+    late = [replace(state, good=None, error=None) for state in states()[:1]]
+    shown = source_pieces([*late, *states(*NAMES[1:])[1:]], NOW, None, width)
+    line = "".join(piece if isinstance(piece, str) else piece[0] for piece in shown)
+    assert "never" in line
+    assert "30s" in line
+
+
+def test_of_many_that_stand_together_the_oldest_age_is_told() -> None:
+    old = [replace(state, good_at=NOW - 40.0) for state in states(*NAMES)[:1]]
+    pieces = source_pieces([*old, *states(*NAMES)[1:]], NOW, None, 60)
+    assert [piece[0] for piece in pieces] == [f" ▲ {', '.join(NAMES)} 40s "]

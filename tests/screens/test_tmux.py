@@ -59,6 +59,15 @@ def test_no_color_in_the_whole_cockpit(tmux: Tmux) -> None:
     assert not re.findall(r"\x1b\[[0-9;]*\b(?:[349][0-79]|10[0-7]|38|48)\b[0-9;]*m", tmux.text(colours=True))
 
 
+def test_the_screen_goes_to_the_terminal_also_when_errors_go_to_a_file(tmux: Tmux, tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    tmux.start(f"{sys.executable} -m cockpit demo 2>{errors}", (80, 24))
+    tmux.wait(lambda text: "gpu-st-p5-8" in text and "● queue" in text)
+    tmux.run("send-keys", "q")
+    tmux.wait(lambda text: "ended 0" in text)
+    assert "\x1b" not in errors.read_text()
+
+
 def test_an_unknown_theme_is_told_before_anything_is_drawn(tmux: Tmux) -> None:
     tmux.start(f"{sys.executable} -m cockpit demo --theme nonsense", (80, 24))
     text = tmux.wait(lambda text: "ended 2" in text)

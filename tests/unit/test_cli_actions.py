@@ -131,6 +131,18 @@ def test_exit_codes(demo: Demo, tmp_path: Path) -> None:
         (("cancel", "99999", "--yes"), 4, "is not in the queue"),
         (("scale", "gpux", "3", "--yes"), 2, "no queue gpux"),
         (("scale", "gpu", "99", "--yes"), 4, "that is a change of its configuration"),
+        (
+            ("scale", "gpu", "-1", "--dry-run"),
+            2,
+            "'-1' is no number of nodes: say how many shall be up, a whole number",
+        ),
+        (("scale", "gpu", "--dry-run", "--", "-1"), 2, "from 0 to 12, which is all that queue gpu has"),
+        (("scale", "gpu", "1e9", "--dry-run"), 2, "'1e9' is no number of nodes"),
+        (("scale", "gpu", "abc", "--dry-run"), 2, "'abc' is no number of nodes"),
+        (("scale", "gpu", "", "--dry-run"), 2, "cockpit: say how many shall be up"),
+        (("scale", "gpu", "9999999999", "--dry-run"), 2, "'9999999999' is no number of nodes"),
+        (("stop", "--dry-run"), 4, "cannot be stopped or started from here; `cockpit demo --scenario idle`"),
+        (("start", "--dry-run"), 4, "the config names nothing of AWS"),
         (("undo", "2020", "--yes"), 2, "no recorded action '2020'"),
         (("audit", "--since", "soon"), 2, "--since soon"),
     ):

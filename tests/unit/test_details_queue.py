@@ -22,7 +22,7 @@ KEYS = [
     "gpu:n1:not_given", "gpu:n1:no_job", "gpu:n1:leftover", "job:lag:7:util_pct", "job:idle:7", "job:low:7",
     "job:BadConstraints", "driver:n1", "mount:hung:/fsx", "mount:error:/fsx", "mount:full:/fsx:fsx@tcp:/x", "stuck",
     "kernel:oom", "sxid:n1:20034", "probe:timeout", "probe:left_out", "node:down:Not responding", "queue:gpu:down",
-    "source:nodes",
+    "source:nodes", "check:efa:efa.devices",
 ]  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_a_closed_queue_says_what_closed_it_here(kind: str, here: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_kind_of_problem_says_what_it_means(key: str) -> None:
-    assert problem_fact(key).means or ":xid:" in key or key.startswith("sxid:")
+    assert problem_fact(key).means or ":xid:" in key or key.startswith(("sxid:", "check:"))
     cluster, _, _ = watched()
     node, job = "gpu-st-p5-2", lead(cluster).key
     about = (("gpu", f"{node}/3"), ("node", node), ("job", job), ("queue", "gpu"))

@@ -45,6 +45,19 @@ def test_every_flag_of_a_node_is_told_in_plain_words() -> None:
     assert "'brand_new', which is not known here" in told
 
 
+@pytest.mark.parametrize(
+    ("flag", "words"), [("powering_down", "SuspendTimeout is over, 2m"), ("powering_up", "ResumeTimeout is over, 30m")]
+)
+def test_a_node_between_two_states_tells_what_ends_that(flag: str, words: str) -> None:
+    cluster, _, _ = watched()
+    assert cluster.view.nodes is not None
+    odd = replace(cluster.view.nodes[0], state=parse_state(f"idle+cloud+{flag}"))
+    cluster.view = replace(cluster.view, nodes=(odd,))
+    subject = Subject("node", odd.name)
+    assert words in texts(explain(cluster, subject))
+    assert words in texts(details(cluster, subject))
+
+
 @pytest.mark.parametrize("base", load("slurm_nodes")["bases"])
 def test_every_base_state_is_told(base: str) -> None:
     cluster, _, _ = watched()

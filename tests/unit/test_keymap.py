@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.keys import _character_to_key
@@ -211,23 +212,62 @@ def test_a_mistake_is_one_line_with_file_line_and_key(tmp_path: Path, keys: str,
 
 def test_footer_help_and_sheet_show_the_users_keys(tmp_path: Path) -> None:
     keymap = keymap_of(tmp_path, "keys: {app.help: ctrl+g, app.refresh: ;}\n")
-    footer = "".join(piece if isinstance(piece, str) else piece[0] for piece in key_pieces(80, "grid", keymap=keymap))
-    assert " ctrl+g help" in footer
-    assert "? help" not in footer
+    line = footer(80, "grid", keymap=keymap)
+    assert " ctrl+g help" in line
+    assert "? help" not in line
     helped = plain(help_lines(("grid",), keymap))
     assert any(text.split() == [";", "Read", "everything", "again", "now."] for text in helped)
     assert any(text.startswith("* ; ") and "app.refresh" in text for text in sheet(keymap))
     assert "| `;` | Read everything again now. | `app.refresh` |" in markdown(keymap)
 
 
-@pytest.mark.parametrize("scopes", [("grid",), ("grid", "gpus"), ("overview", "grid"), ("text",)])
-def test_a_narrow_footer_keeps_help_and_quit_and_the_panes(scopes: tuple[str, ...]) -> None:
-    for width in (80, 120, 200):
-        footer = "".join(piece if isinstance(piece, str) else piece[0] for piece in key_pieces(width, *scopes))
-        assert len(footer) <= width
-        assert " ? help" in footer
-        assert " q quit" in footer
-        assert " 2 nodes 3 gpus 4 queue" in footer
+def footer(width: int, *scopes: str, **how: Any) -> str:
+    """The last line of a screen that is so wide."""
+    return "".join(piece if isinstance(piece, str) else piece[0] for piece in key_pieces(width, *scopes, **how))
+
+
+@pytest.mark.parametrize("scopes", [("grid",), ("grid", "gpus"), ("overview", "grid", "node"), ("text",)])
+def test_a_narrow_footer_keeps_help_and_quit_and_says_how_many_panes_there_are(scopes: tuple[str, ...]) -> None:
+    panes = [key for key in KEYS if key.id.startswith("pane.")]
+    for width in (40, 80, 120, 200, 300):
+        line = footer(width, *scopes)
+        assert len(line) <= width
+        assert " ? help" in line
+        assert " q quit" in line
+        if " 1-9 panes " not in line:
+            assert all(f" {key.keys} {key.title}" in line for key in panes)
+    assert " 1-9 panes " in footer(80, *scopes)
+    assert " 8 cost" in footer(300, *scopes)
+
+
+def test_the_panes_are_one_key_in_a_narrow_footer_whatever_they_were_changed_to() -> None:
+    assert " F…9 panes" in footer(80, "grid", keymap=Keymap({"pane.overview": "F"}))
+
+
+@pytest.mark.parametrize(
+    ("scopes", "verbs"),
+    [
+        (("grid", "node", "queue"), (" D drain", " R resume", " P power", " a actions")),
+        (("overview", "grid", "node", "queue"), (" D drain", " tab next", " a actions")),
+        (("grid", "job", "queue"), (" K cancel", " H why it hangs", " a actions")),
+        (("grid", "cluster"), (" P power", " a actions")),
+        (("grid", "nccl"), (" N NCCL test", " P power", " a actions")),
+    ],
+)
+def test_at_80_columns_the_footer_names_the_keys_that_act_on_what_the_cursor_is_on(
+    scopes: tuple[str, ...], verbs: tuple[str, ...]
+) -> None:
+    line = footer(80, *scopes)
+    assert all(verb in line for verb in verbs), line
+
+
+def test_the_key_that_one_is_here_for_comes_first_and_stays() -> None:
+    scopes = ("grid", "checks", "node", "queue")
+    assert footer(300, *scopes, lead="checks.health").index("C health") < footer(300, *scopes).index("C health")
+    for lead, first, other in (("checks.health", "C health check", "E EFA"), ("checks.efa", "E EFA check", "C health")):
+        wide, narrow = footer(300, *scopes, lead=lead), footer(60, *scopes, lead=lead)
+        assert wide.index(first) < wide.index(other)
+        assert first in narrow
 
 
 def test_help_tells_the_panes_own_keys_first_and_what_works_nowhere_else_not_at_all() -> None:
