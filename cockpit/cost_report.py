@@ -112,8 +112,8 @@ def usd(amount: float | None) -> str:
 
 
 def price_words(price: Price) -> str:
-    """Where a price holds and since when: `bundled list price of us-east-1, 2026-09-24`."""
-    return f"{price.source} of {price.where}, {price.as_of}"
+    """Since when a price holds and where: `bundled list price of 2026-09-24, us-east-1`; the date before the rest."""
+    return f"{price.source} of {price.as_of}, {price.where}"
 
 
 def _not_counted(report: CostReport) -> str:

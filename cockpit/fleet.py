@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ SLACK_S = 4.0
 MAX_INTERVAL_S = 3600.0
 BUSY_PCT, HELD_MIB = 10.0, 1024.0  # more than that, and somebody uses it
 _ORDER = list(Health)
+_LITTLE_PCT = (10.0, 50.0)  # an allocated GPU below the first does nothing, below the second little
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +233,11 @@ def about(rows: Iterable[GpuRow]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def worst_first(row: GpuRow) -> tuple[int, float]:
-    """Sort key: worst state first, then the least used of the allocated ones."""
+def worst_first(row: GpuRow) -> tuple[int, int]:
+    """Sort key: worst state first, then of the allocated ones those that do nothing, and those that do little.
+
+    The number itself changes with every reading: lines that are sorted by it jump about under the reader's eyes.
+    """
     util = known(row.sample.util_pct) if row.sample else None
-    return -_ORDER.index(row.health), util if util is not None and row.allocated else 101.0
+    use = len(_LITTLE_PCT) if util is None or not row.allocated else bisect_right(_LITTLE_PCT, util)
+    return -_ORDER.index(row.health), use

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 MISSING = "–"
+_NEXT_UNIT = 1023.5  # rounded from here on it would read 1024 of the smaller one
+_WHOLE = 9.95  # from here on it is told without a decimal: 9.96 is 10, not 10.0
 
 
 def span(seconds: float | None) -> str:
@@ -37,13 +39,13 @@ def clock_time(epoch: float) -> str:
 
 
 def mib(size_mib: float | None) -> str:
-    """A memory size in binary units with three significant digits: 512M, 2.0T; `–` when not known."""
+    """A memory size in binary units, at most four digits: 512M, 2.0T, 98G; `–` when not known."""
     if size_mib is None:
         return MISSING
     value = float(size_mib)
     for unit in "MGTP":
-        if value < 1024 or unit == "P":
-            return f"{value:.0f}{unit}" if value >= 10 or unit == "M" else f"{value:.1f}{unit}"
+        if value < _NEXT_UNIT or unit == "P":
+            return f"{value:.0f}{unit}" if value >= _WHOLE or unit == "M" else f"{value:.1f}{unit}"
         value /= 1024
     raise AssertionError("unreachable")
 
@@ -54,10 +56,10 @@ def size(size_bytes: float | None) -> str:
         return MISSING
     if size_bytes < 1024:
         return f"{size_bytes:.0f}B"
-    if size_bytes < 1024**2:
+    if size_bytes / 1024 < _NEXT_UNIT:
         return f"{size_bytes / 1024:.0f}K"
     in_mib = size_bytes / 1024**2
-    return f"{in_mib:.1f}M" if in_mib < 10 else mib(in_mib)
+    return f"{in_mib:.1f}M" if in_mib < _WHOLE else mib(in_mib)
 
 
 def byte_rate(bytes_s: float) -> str:

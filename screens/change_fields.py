@@ -53,7 +53,7 @@ class FieldInput(Input):
 class Flag(Widget, can_focus=True):
     """A choice that space turns on and off."""
 
-    DEFAULT_CSS = "Flag { width: 1fr; height: 1; }"
+    DEFAULT_CSS = "Flag { width: 1fr; height: auto; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "turn", show=False)]
 
     def __init__(self, title: str, *, id: str | None = None) -> None:  # noqa: A002
@@ -88,7 +88,7 @@ class Field(Horizontal):
     """One line: a name, and a flag or something to type; `value` is what Options wants."""
 
     DEFAULT_CSS = f"""
-    Field {{ height: 1; }}
+    Field {{ height: auto; }}
     Field > .label {{ width: {LABEL_WIDTH}; color: $cockpit-dim; }}
     Field > Input {{ width: 1fr; height: 1; background: $surface; }}
     """

@@ -37,7 +37,7 @@ _FRESHNESS_HEALTH = {
 class Line(Widget):
     """One line that repaints only when its pieces change."""
 
-    DEFAULT_CSS = "Line { height: 1; width: 1fr; }"
+    DEFAULT_CSS = "Line { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)

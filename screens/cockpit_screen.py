@@ -48,6 +48,7 @@ CHROME_TICK_S = 1.0
 WARM_UP_AFTER_S = 1.0  # the first data come first
 EXPLAINED = "explained"  # the view of an explanation; it shares the widget of the details
 CLOCK_WIDTH = 16
+LOW = 8  # below so many lines the first row of a table is worth more than the lines around it
 
 
 class Changed(Message):
@@ -60,6 +61,7 @@ class Changed(Message):
 class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
     """One cluster. It does no work while another cluster's screen is in front."""
 
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-low"), (LOW, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
 
     def __init__(self, cluster: Cluster) -> None:
@@ -205,7 +207,8 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         )
         trouble, told = self.query_one("#trouble", chrome.Line), [p for p in problems if p.acknowledged is None]
         trouble.say(chrome.trouble_pieces(told, self.clock.now(), self.app, width))
-        trouble.display = bool(told) and self.trail.here.view != "pane-overview"  # which begins with the problems
+        # The overview begins with the problems.
+        trouble.display = bool(told) and self.size.height >= LOW and self.trail.here.view != "pane-overview"
         scopes = self.scopes()[-1:] if self.output_view() is not None else self.scopes()  # its own keys say most
         self.query_one("#keys", chrome.Line).say(
             chrome.key_pieces(width, *scopes, keymap=self.keymap, lead=getattr(self.front, "lead_key", ""))

@@ -87,13 +87,13 @@ class CostRows:
 
 
 def headline(report: CostReport) -> str:
-    """`$165.12/h, compute $165.12/h · idle $110.08/h, 16 GPUs · $3,650 until Monday 09:00`."""
+    """`$165.12/h, compute $165.12/h · idle $110.08/h, 16 GPUs · $3,650 until Mon 09:00 (2d14h)`."""
     total, compute = report.usd_h, compute_usd_h(report)
     now = f"{usd(total)}/h" if total is not None else f"compute {usd(compute)}/h"
     if total is not None and compute is not None and abs(total - compute) >= 0.005:
         now += f", compute {usd(compute)}/h"
     idle = f"idle {usd(report.idle_usd_h)}/h, {plural(report.idle_gpus, 'GPU')}"
-    monday = f"{usd(report.until_monday_usd)} until Monday 09:00, in {span(report.until_monday_s)}"
+    monday = f"{usd(report.until_monday_usd)} until Mon 09:00 ({span(report.until_monday_s)})"
     return " · ".join([now, idle, *([monday] if report.until_monday_usd is not None else [])])
 
 

@@ -131,7 +131,8 @@ def _scrolled(
     cut, x = 0, start
     for column, wish in zip(columns[1 + skip :], widths[1 + skip :], strict=True):
         seen = min(wish, end - x)
-        if seen < min(wish, SLIVER):
+        # A number is whole or not there, unless nothing but a part of it would fit the screen.
+        if seen < (wish if column.align == "right" and len(slots) > 1 else min(wish, SLIVER)):
             break
         cut = int(seen < wish)
         slots.append(Slot(column, x, seen))

@@ -141,14 +141,17 @@ class OverviewPane(Vertical):
         happened = recent_pieces(self._cluster, self._cluster.head_now())
         self._events.say(happened)
         self._events.display = bool(happened)
-        if not self._problems.rows_total:
-            self._calm.say(calm_pieces(self._cluster))
+        self._say_calm()
         self._say_next()
         self._lay_out()
         if self._problems.rows_total and not self._seen_problems:
             self._seen_problems = True
             if self._nobody_looks():
                 self._problems.focus()
+
+    def _say_calm(self) -> None:
+        if not self._problems.rows_total:
+            self._calm.say(calm_pieces(self._cluster, max(0, self.size.width - 4)))
 
     @on(grid_messages.CursorMoved, "#overview-problems")
     def _say_next(self) -> None:
@@ -200,6 +203,7 @@ class OverviewPane(Vertical):
 
     def on_resize(self) -> None:
         """Arrange everything for the new size."""
+        self._say_calm()
         self._lay_out()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

@@ -58,7 +58,7 @@ def plan_text(plan: Plan) -> list[Line]:
         part = told.get(kind)
         if part is not None and kind == "jobs":
             title, jobs = _jobs(plan, part)
-            lines += _part(title, jobs[:first], "")
+            lines += _part(title, jobs[:first], "", hanging=True)
             if len(jobs) > first:
                 lines.insert(-1, [(f"  and {len(jobs) - first} more, at the end", "dim")])
         elif part is not None and kind == "ahead":
@@ -66,7 +66,7 @@ def plan_text(plan: Plan) -> list[Line]:
         elif part is not None:
             lines += _part(_named(part, plan), part.lines, _TITLES.get(kind, ""))
     rest = _jobs(plan, told["jobs"])[1][first:] if "jobs" in told else ()
-    return (lines + _part("The other jobs", rest, ""))[:-1] if rest else lines[:-1]
+    return (lines + _part("The other jobs", rest, "", hanging=True))[:-1] if rest else lines[:-1]
 
 
 def _ahead_line(line: str) -> Line:
@@ -93,6 +93,12 @@ def _named(part: Section, plan: Plan) -> str:
     return part.title
 
 
-def _part(title: str, lines: tuple[str, ...], token: str) -> list[Line]:
+def _part(title: str, lines: tuple[str, ...], token: str, *, hanging: bool = False) -> list[Line]:
+    """A heading and its lines; of `hanging` ones what goes on below stands in, so that each name is seen at once."""
     heading: Line = [(title, token)] if token else section(title)
-    return [heading, *([f"  {line}"] for line in lines), []]
+    return [heading, *(_hung(line) if hanging else [f"  {line}"] for line in lines), []]
+
+
+def _hung(line: str) -> Line:
+    name, gap, rest = line.partition("  ")
+    return [f"  {name}{gap}", rest]

@@ -111,14 +111,20 @@ def _copied(problems: Sequence[Problem], keys: Sequence[str]) -> str:
     return "\n".join(": ".join(word for word in (p.subject, p.title, p.next_step) if word) for p in found)
 
 
-def calm_pieces(cluster: Cluster) -> Line:
-    """What it means that there is no problem: all is well only where every source was read just now."""
+def calm_pieces(cluster: Cluster, width: int = 0) -> Line:
+    """What it means that there is no problem: all is well only where every source was read just now.
+
+    Of what was checked as much is told as fits in `width` cells (0: there is no limit).
+    """
     steady, states = cluster.clock.steady(), cluster.sources()
     if all(state.good is None and state.error is None for state in states):
         return [(f"nothing is known yet: reading from {cluster.config.head} …", "dim")]
     told = {kind: [s.name for s in states if s.freshness(steady) is kind] for kind in _DOUBTS}
     if not any(told.values()):
-        return ["nothing is wrong that the cockpit can see", (f" · checked: {_checked(cluster)}", "dim")]
+        calm, checked = "nothing is wrong that the cockpit can see", _checked(cluster)
+        while width and checked and len(calm) + len(_told(checked)) > width:
+            checked = checked[:-1]
+        return [calm, (_told(checked), "dim")]
     doubts: list[Piece] = [
         (f" · {', '.join(names)} {_DOUBTS[kind][0]}", _DOUBTS[kind][1]) for kind, names in told.items() if names
     ]
@@ -133,7 +139,11 @@ _DOUBTS = {
 }
 
 
-def _checked(cluster: Cluster) -> str:
+def _told(checked: Sequence[str]) -> str:
+    return f" · checked: {', '.join(checked)}" if checked else ""
+
+
+def _checked(cluster: Cluster) -> list[str]:
     """What the calm rests on, in numbers of what was looked at."""
     view, words = cluster.view, []
     if view.nodes is not None:
@@ -144,4 +154,4 @@ def _checked(cluster: Cluster) -> str:
         words.append(f"{missing}{plural(len(view.gpu_rows), 'GPU')}")
     if view.queue is not None:
         words.append(plural(len(view.queue.jobs), "job"))
-    return ", ".join([*words, plural(len(cluster.store.states()), "source")])
+    return [*words, plural(len(cluster.store.states()), "source")]

@@ -7,6 +7,7 @@ It ends when its standard input does.
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 import time
@@ -17,7 +18,7 @@ from cockpit.demo.account import REGION, Account
 
 TICK_S = 0.5
 CLUSTER = "demo"
-_HEAD_TYPE = "m5.xlarge"
+EFA_INTERFACES = 32  # of a p5.48xlarge
 
 
 def _exchange(demo: IO[str], status: str) -> Mapping[str, Any] | None:
@@ -44,14 +45,25 @@ def _match(account: Account, wanted: Mapping[str, str]) -> None:
 
 
 def _give_efa(instance: str) -> None:
-    """Make an instance's interface one of EFA, which moto's own API cannot be asked for."""
+    """Give an instance all the EFA interfaces of its type, which moto's own API cannot be asked for."""
     from moto.backends import get_backend
 
     for account in get_backend("ec2").values():
         for found in account[REGION].all_instances():
             if found.id == instance:
-                for interface in found.nics.values():
-                    interface.interface_type = "efa"
+                found.nics[0].interface_type = "efa"
+                for card in range(1, EFA_INTERFACES):
+                    other = found.nics[card] = copy.copy(found.nics[0])
+                    other.id, other.device_index, other.interface_type = f"{other.id[:-2]}{card:02x}", 1, "efa-only"
+
+
+def _let_efa_through(account: Account) -> None:
+    """The rules that EFA needs: all traffic from the instances' group itself, and to it."""
+    ec2 = account.client("ec2")
+    for group in ec2.describe_security_groups(GroupNames=["default"])["SecurityGroups"]:
+        rule = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group["GroupId"]}]}]
+        ec2.authorize_security_group_ingress(GroupId=group["GroupId"], IpPermissions=rule)
+        ec2.authorize_security_group_egress(GroupId=group["GroupId"], IpPermissions=rule)
 
 
 def _daemon(account: Account, demo: IO[str]) -> None:
@@ -81,6 +93,7 @@ def main(argv: list[str]) -> int:
     host, port = inner.get_host_and_port()
     account = Account(f"http://{host}:{port}", CLUSTER)
     account.build([])
+    _let_efa_through(account)
     answer = _exchange(demo, account.status)
     if answer is None:
         return 0

@@ -22,7 +22,7 @@ from screens.unread import unread_lines
 from themes import state_token
 
 ODD_MAX = 6
-_COMPARED = (READINGS[0], READINGS[3], READINGS[5], READINGS[7])
+_COMPARED = (READINGS[0], READINGS[2], READINGS[4], READINGS[6])
 _USE = {True: "allocated by Slurm", False: "free", None: "Slurm does not tell whether it is allocated"}
 
 

@@ -19,7 +19,6 @@ GRAPH_HEIGHT = 5  # the last line tells the time
 READINGS: tuple[tuple[str, str, str], ...] = (
     ("utilisation", "util_pct", "{:.0f} %"),
     ("memory bus", "mem_util_pct", "{:.0f} %"),
-    ("memory", "mem_used_mib", "{:.0f} MiB"),
     ("temperature", "temp_c", "{:.0f} °C"),
     ("HBM", "hbm_temp_c", "{:.0f} °C"),
     ("power", "power_w", "{:.0f} W"),
@@ -33,6 +32,7 @@ READINGS: tuple[tuple[str, str, str], ...] = (
     ("PCIe gen", "pcie_gen", "{:.0f}"),
     ("PCIe width", "pcie_width", "{:.0f}"),
 )
+_AFTER_BUS = 2  # the place of the memory among them: a size, not a number with a unit
 _UTILISATION = "util_pct"
 _SPARKS = (("temperature", "temp_c", 20.0, 100.0), ("power", "power_w", 0.0, None))
 
@@ -79,6 +79,7 @@ def _known(values: Iterable[float | None]) -> list[float]:
 def reading_lines(sample: GpuSample) -> list[Line]:
     """Every reading; one that is not there with the reason."""
     lines = [fact(title, *_shown(getattr(sample, name), form)) for title, name, form in READINGS]
+    lines.insert(_AFTER_BUS, fact("memory", *_memory(sample)))
     rate = sample.ecc_corrected_per_s
     lines += facts([("ECC rate", "" if rate is None else f"{rate:.2f} corrected a second")])
     lines += [*listed("clocks held", _held(sample)), *facts([("driver asks", sample.recovery)])]
@@ -94,6 +95,13 @@ def _held(sample: GpuSample) -> list[Piece]:
     if mask is None:
         return list(sample.throttle)
     return [Link(one.word, "", Subject("throttle", f"{one.bit:x}")) for one in throttle_reasons(int(mask))]
+
+
+def _memory(sample: GpuSample) -> tuple[str, str]:
+    used, total = known(sample.mem_used_mib), known(sample.gpu.mem_total_mib)
+    if used is None:
+        return _shown(sample.mem_used_mib, "{}")
+    return mib(used) + ("" if total is None else f" of {mib(total)}"), ""
 
 
 def _shown(value: Value, form: str) -> tuple[str, str]:

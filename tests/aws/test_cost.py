@@ -239,7 +239,7 @@ def test_cost_of_a_cluster_in_moto_and_of_one_without_aws(moto: MotoCluster, mon
     assert "HTTP status 500" in told["prices_not_asked"][0]  # moto has no Pricing API
     text = "\n".join(cost_report.lines(cluster))
     assert "$220.16/h; not counted, price unknown: 1 × m5.xlarge" in text
-    assert "bundled list price of us-east-1, 2026-09-24" in text
+    assert "bundled list price of 2026-09-24, us-east-1" in text
     alone, _, _ = still_cluster(scenario="idle")
     assert cost_report.record(alone)["cost"] is None
     alone.read_once()

@@ -50,7 +50,8 @@ async def test_golden_of_the_cost_pane_without_aws(size: tuple[int, int]) -> Non
     cluster.read_once()
     text = await shown(cluster, "8", size)
     assert_golden(f"cost-{size[0]}x{size[1]}", text)
-    assert "until Monday 09:00" in text
+    assert "until Mon 09:00 (22h06m)" in text  # whole, also in 80 columns
+    assert "list price of 2026-09-24" in text
     assert "AWS is not asked" in text
 
 
@@ -61,7 +62,7 @@ async def test_cost_is_by_queue_and_type_and_names_what_is_not_counted(moto: Mot
     assert "cost $220.16/h" in text
     assert "p5.48xlarge" in text
     assert "no price is known: not counted" in text  # the head's m5.xlarge
-    assert "bundled list price of us-east-1, 2026-09-24" in text
+    assert "bundled list price of 2026-09-24, us-east-1" in text
 
 
 async def test_details_of_a_line_name_every_node() -> None:

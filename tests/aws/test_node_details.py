@@ -54,7 +54,7 @@ def test_an_instance_is_told_with_its_checks_events_and_cost(monkeypatch: pytest
     assert "instance impaired for 10m" in text
     assert "instance-retirement not before" in text
     assert "$55.04/h, $110.08 since launch at today's price" in text
-    assert "list price of us-east-1, 2026-09-24" in text
+    assert "list price of 2026-09-24, us-east-1" in text
     assert "32 interfaces attached" in text
     assert "i-0123456789abcdef0" in words(details(cluster, Subject("node", NODE)))
 

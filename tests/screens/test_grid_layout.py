@@ -55,6 +55,15 @@ def test_wide_drops_nothing_and_scrolls_by_columns_until_the_last_is_whole() -> 
     ]
 
 
+def test_a_number_at_the_right_edge_is_whole_or_not_there() -> None:
+    numbers = [column("a", 8), column("b", 10), Column("n", "n", str, width=9, align="right")]
+    for width in range(22, 40):
+        slots = arrange(numbers, {}, width, wide=True).slots
+        assert slots[-1].width == 9 or ids(Layout(slots, width, 1)) == ["a", "b"]
+    assert ids(arrange(numbers, {}, 31, wide=True)) == ["a", "b", "n"]
+    assert arrange(numbers, {}, 30, wide=True).right == 1
+
+
 def test_columns_want_their_text_but_not_more_than_allowed() -> None:
     layout = arrange([column("a", 4, 10), column("b", 4, 10)], {"a": 30, "b": 6}, 80)
     assert [slot.width for slot in layout.slots] == [10, 6]

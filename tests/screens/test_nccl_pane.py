@@ -111,6 +111,15 @@ async def test_a_node_that_cannot_be_asked_is_named_and_nothing_is_planned() -> 
         assert "no route to host" in text
 
 
+async def test_no_question_of_the_form_ends_amid_its_sentence_on_a_narrow_screen() -> None:
+    async with cockpit((80, 24), scenario="calm") as pilot:
+        pilot.cluster.node_host = lambda name: Node()  # type: ignore[method-assign, assignment, return-value]
+        await pilot.read()
+        await pilot.press("N")
+        text = " ".join((await shown(pilot, lambda text: "[ n no ]" in text)).replace("│", " ").split())
+        assert "[ ] with NCCL_ALGO=Ring: shows a network loss that two nodes by default hide" in text
+
+
 async def test_a_read_only_cluster_is_told_instead_of_a_form() -> None:
     async with cockpit() as pilot:
         pilot.cluster.lock.forced = True

@@ -184,6 +184,18 @@ async def test_where_nothing_is_wrong_one_calm_line_says_what_that_rests_on() ->
         assert pilot.focused == "overview-queue"
 
 
+@pytest.mark.parametrize(("width", "last"), [(66, "12 nodes"), (80, " jobs"), (50, "can see"), (24, "…")])
+async def test_where_the_calm_line_has_no_room_no_number_is_cut(width: int, last: str) -> None:
+    async with overview((width, 24), gpus=False, scenario="calm") as pilot:
+        assert pilot.lines()[0].rstrip().endswith(last)
+
+
+async def test_what_to_do_shows_that_it_goes_on_where_it_has_no_room() -> None:
+    async with overview((40, 24)) as pilot:
+        line = next(line for line in pilot.lines() if line.startswith(" → "))
+        assert line.rstrip().endswith("…")
+
+
 async def test_where_nothing_is_wrong_nothing_has_a_colour() -> None:
     async with overview(gpus=False, scenario="calm") as pilot:
         styles = themes.token_styles(pilot.app)

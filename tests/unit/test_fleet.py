@@ -8,7 +8,7 @@ import pytest
 
 from cockpit.catalog.severity import Severity
 from cockpit.config import Rules
-from cockpit.fleet import FleetJoin, GpuRow, gpu_freshness, watch_freshness
+from cockpit.fleet import FleetJoin, GpuRow, gpu_freshness, watch_freshness, worst_first
 from cockpit.formats.kernel_log import KernelEvent, KernelKind
 from cockpit.formats.node_state import judge, parse_state
 from cockpit.gpu_models import (
@@ -178,3 +178,14 @@ def test_a_well_gpu_and_one_whose_values_are_missing_have_no_findings() -> None:
     unknown = Missing(Lack.UNSUPPORTED)
     blank = GpuSample(Gpu("x"), temp_c=unknown, ecc_uncorrected=unknown, throttle_mask=unknown, nvlinks_down=unknown)
     assert findings(blank, (), Rules()) == ()
+
+
+def test_lines_sorted_by_state_stand_still_while_the_gpus_work() -> None:
+    node = replace(NODE, gpu_indices=(0, 1, 2, 3))
+
+    def order(*utils: float) -> list[int]:
+        samples = [sample(slot, util_pct=util) for slot, util in enumerate(utils)]
+        return [row.slot for row in sorted(rows(watch(*samples), node=node), key=worst_first)]
+
+    assert order(97, 81, 88, 79) == order(78, 99, 84, 96) == [0, 1, 2, 3]
+    assert order(97, 30, 88, 0) == [3, 1, 0, 2]  # those that do nothing, or little, come before them
