@@ -36,6 +36,13 @@ class TablePane(Grid[Any]):
         self._shown_with: object = None
         self._drawn_at = 0.0  # steady clock
 
+    def on_mount(self) -> None:
+        """Begin with the columns that the config wants."""
+        wanted = getattr(self.app, "columns_of_user", {})
+        if self.spec.settable and self.spec.id in wanted:
+            self.usual_choice = wanted[self.spec.id]
+            self.choose_columns(self.choice)
+
     @property
     def table(self) -> TablePane:
         """The pane is its table; others hold one."""
