@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -17,11 +17,12 @@ from screens.content import styled
 from screens.grid import Grid
 from screens.grid_canvas import TOP_LINES
 from screens.grid_model import Cell, Column
+from screens.grid_title import TitleFacts
 from screens.keys import bindings
 from screens.lines import Line, Piece
 from screens.menu_grid import MenuGrid
 
-LEAST_WIDTH, MOST_WIDTH = 40, 56  # half of the screen, or what the words need
+LEAST_WIDTH, MOST_WIDTH = 47, 56  # half of the screen, or what the words need
 FRAME_LINES = 2
 ROOMY_FROM = 12  # lines within the frame, from which the words below the list have room
 WORDS_LINES = 3
@@ -59,9 +60,12 @@ class ColumnGrid(Grid[Offered], inherit_bindings=False):
             Column("title", "column", lambda line: line.title, None, 6, 24),
             Column("shown", "shown", lambda line: line.shown, None, 3, 7),
             Column("id", "in the config", lambda line: (line.id, "dim"), None, 4, 24, drop=2),
-            Column("about", "what it is", lambda line: (line.about, "dim"), None, 10, 60, drop=1, cut=True),
+            Column("about", "what it is", lambda line: (line.about, "dim"), None, 18, 60, drop=1, cut=True),
         )
         super().__init__(columns, lambda line: line.id, title=title, empty="")
+
+    def _facts(self) -> TitleFacts:
+        return replace(super()._facts(), dropped=0)  # no key here shows what has no room
 
     def sort_by(self, column_id: str | None) -> None:
         """A click on a title sorts nothing: the order is what is chosen here."""
@@ -150,8 +154,8 @@ class ColumnsScreen(ModalScreen[None]):
 
 def _key_pieces() -> Line:
     pieces: list[Piece] = []
-    for key, words in _KEYS:
-        pieces += [(f"{key} ", "accent"), f"{words}  "]
+    for place, (key, words) in enumerate(_KEYS):
+        pieces += [(f"{'  ' * bool(place)}{key} ", "accent"), words]
     return pieces
 
 
