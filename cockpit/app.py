@@ -21,6 +21,7 @@ from screens.key_line import QUIT
 from screens.start_screen import bound
 
 if TYPE_CHECKING:
+    from screens.column_choice import Choice
     from screens.keymap import Keymap
 
 TERMINAL_TICK_S = 1.0
@@ -103,15 +104,16 @@ class CockpitApp(ClusterApp):
 def run_app(config: Config, first: str, *, read_only: bool, look: themes.Look, seconds: float | None = None) -> int:
     """Run the cockpit on the cluster `first` until the user leaves; returns the exit code.
 
-    Raises ConfigError without a terminal, and for `keys:` that cannot be meant.
+    Raises ConfigError without a terminal, and for `keys:` and `columns:` that cannot be meant.
     The caller may have turned garbage collection off for the start; it is on after the first paint.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
         raise ConfigError("this is no terminal that can show the cockpit; `cockpit status` prints the same as text")
     sys.setswitchinterval(0.001)  # the default lets a key wait 5 ms for each thread that reads an answer
     clusters, keymap = Clusters.of_config(config, first, read_only=read_only), _keymap(config)
+    columns = _columns(config)
     app = CockpitApp(clusters, look=look, keymap=keymap, redact=config.redact_screenshots, seconds=seconds, staged=True)
-    app.remember = config.remember
+    app.remember, app.columns_of_user = config.remember, columns
     try:
         app.run()
     finally:
@@ -126,3 +128,12 @@ def _keymap(config: Config) -> Keymap | None:
     from screens.keymap import read_keymap
 
     return read_keymap(config.keys)
+
+
+def _columns(config: Config) -> dict[str, Choice]:
+    """The columns that the user wants, by table; checked before anything is drawn as well."""
+    if not config.columns:
+        return {}
+    from screens.column_names import read_columns
+
+    return read_columns(config.columns)

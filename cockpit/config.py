@@ -111,6 +111,18 @@ class KeySetting:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnsSetting:
+    """The columns a user wants for one pane, as written; which panes and columns there are is known to the screens."""
+
+    names: tuple[str, ...]
+    place: str  # FILE:LINE
+
+    def error(self, pane: str, message: str) -> ConfigError:
+        """What to raise when this cannot be done."""
+        return ConfigError(f"{self.place}: columns.{pane}: {message}")
+
+
+@dataclass(frozen=True, slots=True)
 class OwnCheck:
     """A check of the site's: a command on every node, and how its answer is read.
 
@@ -150,6 +162,7 @@ class Config:
     theme: str = AUTO_THEME
     ascii: bool = False
     keys: Mapping[str, KeySetting] = field(default_factory=dict)  # by id, in the file's order
+    columns: Mapping[str, ColumnsSetting] = field(default_factory=dict)  # by pane
     redact_screenshots: bool = False
     remember: bool = False
     checks: CheckSettings = CheckSettings()

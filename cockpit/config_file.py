@@ -16,6 +16,7 @@ from cockpit.config import (
     KINDS,
     CheckSettings,
     ClusterConfig,
+    ColumnsSetting,
     Config,
     ConfigError,
     KeySetting,
@@ -287,13 +288,6 @@ def _theme(place: _Place, node: yaml.Node) -> str:
     return name
 
 
-def _keys(place: _Place, node: yaml.Node) -> dict[str, KeySetting]:
-    return {
-        key_id: KeySetting(_scalar(place.below(key_id), value), f"{place.path}:{at.start_mark.line + 1}")
-        for key_id, (at, value) in _pairs(place, node).items()
-    }
-
-
 def _list_of(read: Reader) -> Reader:
     def items(place: _Place, node: yaml.Node) -> tuple[Any, ...]:
         if not isinstance(node, yaml.SequenceNode):
@@ -301,6 +295,19 @@ def _list_of(read: Reader) -> Reader:
         return tuple(read(place, item) for item in node.value)
 
     return _told(items, f"a list: {read.__dict__.get('form', 'words')}")
+
+
+def _placed(read: Reader, setting: Callable[[Any, str], Any]) -> Reader:
+    def settings(place: _Place, node: yaml.Node) -> dict[str, Any]:
+        return {
+            name: setting(read(place.below(name), value), f"{place.path}:{at.start_mark.line + 1}")
+            for name, (at, value) in _pairs(place, node).items()
+        }
+
+    return settings
+
+
+_keys, _columns = _placed(_scalar, KeySetting), _placed(_list_of(_scalar), ColumnsSetting)  # checked by the screens
 
 
 def _pattern(place: _Place, node: yaml.Node) -> str:
@@ -383,18 +390,11 @@ _OWN_CHECK: dict[str, Reader] = {
 }
 
 _TOP: dict[str, Reader] = {
-    "default": _scalar,
-    "clusters": _clusters,
-    "rules": _rules,
-    "theme": _theme,
-    "ascii": _flag,
-    "keys": _keys,
-    "redact_screenshots": _flag,
-    "remember": _flag,
-    "checks": _checks,
-}
+    "default": _scalar, "clusters": _clusters, "rules": _rules, "theme": _theme, "ascii": _flag, "keys": _keys,
+    "columns": _columns, "redact_screenshots": _flag, "remember": _flag, "checks": _checks,
+}  # fmt: skip
 
-_SHOWN = ("theme", "ascii", "keys", "redact_screenshots", "remember", "checks")  # fields of Config as they are read
+_SHOWN = tuple(key for key in _TOP if key not in ("default", "clusters", "rules"))  # fields of Config as they are read
 
 Place = _Place  # what other files of the user's are read with, such as themes
 scalar, section, one_of = _scalar, _section, _one_of

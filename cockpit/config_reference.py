@@ -27,6 +27,7 @@ for _read, _form in (
     (reader_of._check_name, "lower-case letters, digits, - and _"),
     (reader_of._theme, "a theme"),
     (reader_of._keys, "a block: id to keys"),
+    (reader_of._columns, "a block: pane to a list of columns"),
     (reader_of._thresholds, "a block: check to numbers"),
 ):
     _read.__dict__["form"] = _form
@@ -61,10 +62,14 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     ),
     "ascii": ("draws with ASCII characters; by itself where the terminal's encoding is not Unicode",),
     "keys": ("other keys for actions, by id, see [below](#keys)", "none"),
+    "columns": (
+        "which columns a pane shows, from left to right, see [below](#columns); `w` shows all, `W` changes them",
+        "the usual ones",
+    ),
     "redact_screenshots": ("in screenshots the digits of account ids and of public IPv4 addresses become `x`",),
     "remember": (
-        "begins where you left off: the pane, and how each table is sorted, filtered and wide; without it every start "
-        "begins with the problems",
+        "begins where you left off: the pane, and the columns, sort, filter and width of each table; without it every "
+        "start begins with the problems",
     ),
     "clusters.*.kind": ("what kind of cluster it is", "found out on the head"),
     "clusters.*.head": ("the head node; `local` when the cockpit runs on it",),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -16,6 +18,7 @@ from themes.look import load
 
 if TYPE_CHECKING:
     from screens.cockpit_screen import CockpitScreen
+    from screens.column_choice import Choice
     from screens.keymap import Keymap
     from screens.leaving import Unfinished
 
@@ -36,6 +39,8 @@ class ClusterApp(ToastApp[int]):
     """
 
     remember = False  # whether the next start begins where this one was left
+    columns_of_user: Mapping[str, Choice] = MappingProxyType({})  # of the config, by pane
+    lineup_choice: Choice | None = None
 
     def __init__(
         self,
@@ -122,10 +127,12 @@ class ClusterApp(ToastApp[int]):
         from screens.lineup import LineupScreen
 
         def choose(name: str | None) -> None:
+            self.lineup_choice = screen.choice
             if name is not None:
                 self.show_cluster(name)
 
-        self.push_screen(LineupScreen(self.clusters, self.keymap_of_user), choose)
+        screen = LineupScreen(self.clusters, self.keymap_of_user, self.lineup_choice)
+        self.push_screen(screen, choose)
 
     @property
     def unfinished(self) -> list[Unfinished]:

@@ -291,8 +291,8 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         await self.go(event.subject)
 
     async def action_explain(self) -> None:
-        """What the thing under the cursor is in, in plain words; every problem when it is on nothing."""
-        await self.go(self.subject() or Subject("problem", ""), EXPLAINED)
+        """What the thing under the cursor is in, in plain words; what the table is for when it is on nothing."""
+        await self.go(self.subject() or Subject("pane", self.pane.spec.id), EXPLAINED)
 
     # What keys do.
 

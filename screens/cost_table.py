@@ -192,15 +192,20 @@ class CostTable:
         return (
             Column("what", "what", _what, lambda r: r.what, 8, 22),
             Column("type", "type", lambda r: r.type, lambda r: r.type or None, 8, 20, drop=3),
-            Column("machines", "n", lambda r: _count(r.machines), lambda r: r.machines, 2, 6, "right", down_first=True),
-            Column("usd", "$/h", _money, lambda r: r.usd_h, 8, 12, "right", down_first=True),
+            Column("machines", "n", lambda r: _count(r.machines), lambda r: r.machines, 2, 6, "right", down_first=True,
+                   note="how many"),
+            Column("usd", "$/h", _money, lambda r: r.usd_h, 8, 12, "right", down_first=True,
+                   note="all of the line by the hour"),
             Column("gpus", "gpus", lambda r: _count(r.gpus), lambda r: r.gpus, 4, 6, "right", 2, down_first=True),
             Column("who", "who", lambda r: r.who, lambda r: r.who or None, 3, 16, drop=1, cut=True),
-            Column("each", "each", lambda r: _usd(r.each_usd_h), lambda r: r.each_usd_h, 6, 10, "right", 4),
-            Column("market", "market", lambda r: r.market, lambda r: r.market or None, 4, 14, drop=6),
+            Column("each", "each", lambda r: _usd(r.each_usd_h), lambda r: r.each_usd_h, 6, 10, "right", 4,
+                   note="one of them by the hour"),
+            Column("market", "market", lambda r: r.market, lambda r: r.market or None, 4, 14, drop=6,
+                   note="on demand, spot, reserved"),
             Column("since", "since launch", lambda r: _usd(r.since_launch_usd), lambda r: r.since_launch_usd, 8, 12,
                    "right", 5, down_first=True),
-            Column("about", "nodes, prices", lambda r: (r.about, "dim"), None, 34, 140, cut=True),
+            Column("about", "nodes, prices", lambda r: (r.about, "dim"), None, 34, 140, cut=True,
+                   note="which nodes, whose prices"),
         )  # fmt: skip
 
     def fields(self) -> Mapping[str, Callable[[CostRow], str]]:

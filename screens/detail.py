@@ -14,8 +14,8 @@ from cockpit.sources.slurm import NODES, QUEUE
 from cockpit.words import span
 from screens import detail_registry
 from screens.lines import Line, Subject, section
-from screens.pane import stale_words
 from screens.text_view import TextView
+from screens.waiting import stale_words
 
 
 class RecordRead(Message):

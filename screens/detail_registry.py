@@ -31,45 +31,9 @@ def read_more(cluster: Cluster, subject: Subject) -> list[Line]:
     return read(cluster, subject.key) if read is not None and subject.key else []
 
 
-def title(subject: Subject) -> str:
-    """What stands over its details: `node › gpu-1`, `all problems`, `Xid 79`."""
-    word = _WORDS[subject.kind]
-    if subject.kind == "versions" and not subject.key:
-        return "all versions"
-    if not subject.key:
-        return word if subject.kind == "traffic" else f"all {word}s"
-    if subject.kind in ("xid", "sxid"):
-        return f"{word} {subject.key}"
-    if subject.kind in ("cost", "storage"):
-        return f"{word} › {subject.key.partition(':')[2].strip(':').replace(':', ' ')}"
-    key = subject.key.rstrip("_") if subject.kind == "job" else subject.key
-    return f"{word} › {key.replace(':', ' ') if subject.kind == 'problem' else key}"
-
-
 def explain(cluster: Cluster, subject: Subject) -> list[Line]:
     """Its state in plain words, what that means on this cluster, what to do, the commands that show it."""
     return EXPLAIN[subject.kind](cluster, subject.key)
-
-
-_WORDS: Mapping[str, str] = {
-    "node": "node",
-    "job": "job",
-    "gpu": "GPU",
-    "queue": "queue",
-    "problem": "problem",
-    "xid": "Xid",
-    "sxid": "SXid",
-    "throttle": "clock reason",
-    "reason": "reason",
-    "log": "log",
-    "cost": "cost",
-    "storage": "storage",
-    "nccl": "NCCL test",
-    "efa": "EFA check",
-    "health": "health check",
-    "versions": "versions",
-    "traffic": "EFA traffic",
-}
 
 
 def _node(cluster: Cluster, name: str) -> list[Line]:
@@ -161,7 +125,7 @@ DETAILS: Mapping[str, Lines] = {
     "versions": _versions,
     "traffic": traffic_lines,
     # What is only words has no other details.
-    **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason")},
+    **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason", "pane")},
 }
 # What a check found says itself what it means.
 EXPLAIN: Mapping[str, Lines] = {

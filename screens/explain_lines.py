@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 
 from cockpit.catalog.gpu_codes import throttle_reasons
 from cockpit.cluster import Cluster
+from cockpit.fleet import GpuRow, gpu_age_s, gpu_freshness
 from cockpit.formats.node_state import next_step, state_words, written_by_program
 from cockpit.gpu_models import known
 from cockpit.joins import reason_applies
 from cockpit.kinds.notes import kind_note, node_note
-from cockpit.models import Health, Node
+from cockpit.models import Freshness, Health, Node
+from cockpit.words import span
 from screens.details.commands import commands, gpu_words
 from screens.details.gpu import finding_pieces
 from screens.details.parts import (
@@ -25,12 +27,14 @@ from screens.details.parts import (
     label,
     listed,
     naming,
+    node_link,
     problem_section,
 )
 from screens.details.problem import all_problem_lines, code_of, find_problem, problem_lines
 from screens.details.queue import all_queue_lines, queue_meaning, queue_state, waiting_by_reason
 from screens.explain_codes import reason_lines, sxid_lines, throttle_lines, xid_lines
 from screens.explain_job import AHEAD_MAX, explain_job, told_lines
+from screens.gpu_table import driver_words
 from screens.lines import Line, Link, Piece, Subject, facts, section
 from themes import state_token
 
@@ -89,13 +93,30 @@ def explain_gpu(cluster: Cluster, key: str) -> list[Line]:
         lines += [[], [label("wrong"), *finding_pieces(finding)]]
         lines += facts([("evidence", finding.evidence), ("next", finding.next_step)])
         lines += [[label("more"), Link("what it means here", "", Subject("problem", problem.key))]] if problem else []
-    if not row.findings:
-        read = row.sample is not None and row.sample.taken_at is not None
-        lines += [[], ["  nothing is wrong with it that a reading tells" if read else "  it was not read yet"]]
+    lines += [] if row.findings else [[], *_no_finding(cluster, row)]
     mask = known(row.sample.throttle_mask) if row.sample else None
     reasons = throttle_reasons(int(mask)) if mask else ()
     held: list[Piece] = [Link(one.word, "", Subject("throttle", f"{one.bit:x}")) for one in reasons]
     return [*lines, *listed("clocks held", held), [], section("what shows it"), *commands(_GPU_SHOW, gpu_words(row))]
+
+
+def _no_finding(cluster: Cluster, row: GpuRow) -> list[Line]:
+    """Nothing is known to be wrong with it: because it is well, or because nobody tells."""
+    watch, node = row.watch, find_node(cluster.view, row.node)
+    if row.sample is not None and row.sample.taken_at is not None:
+        old = gpu_freshness(row, cluster.clock.steady()) is not Freshness.LIVE
+        age = span(gpu_age_s(row, cluster.clock.steady()))
+        told = [["  nothing is wrong with it that a reading tells"]]
+        return [[f"  nothing was wrong with it {age} ago; nothing newer is known"]] if old else list(told)
+    lines: list[Line] = [["  it was not read, so nothing is known of it: it may be well"]]
+    if watch is None:
+        lines += facts([("why", "its node is not watched"), ("next", "nodes.max in the config says how many are")])
+    elif watch.fault is not None:
+        lines += facts([("why", f"{watch.fault.what}: {watch.fault.why}"), ("next", watch.fault.next_step)])
+    else:
+        lines += facts([("why", driver_words(row) or "its node is being connected to, or has not told it yet")])
+    out: list[Piece] = [node_link(row.node, node), f" is {node.word}"] if node and node.health is not Health.OK else []
+    return [*lines, *([[label("its node"), *out]] if out else [])]
 
 
 def explain_queue(cluster: Cluster, name: str) -> list[Line]:
@@ -147,6 +168,12 @@ def _storage(cluster: Cluster, key: str) -> list[Line]:
     return explain_storage(cluster, key)
 
 
+def _pane(cluster: Cluster, name: str) -> list[Line]:
+    from screens.explain_pane import explain_pane
+
+    return explain_pane(cluster, name)
+
+
 def _nccl(cluster: Cluster, key: str) -> list[Line]:
     from screens.details.nccl import explain_nccl  # nor is the history of NCCL tests
 
@@ -167,4 +194,5 @@ EXPLAIN: Mapping[str, Callable[[Cluster, str], list[Line]]] = {
     "cost": _cost,
     "storage": _storage,
     "nccl": _nccl,
+    "pane": _pane,
 }

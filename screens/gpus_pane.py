@@ -19,8 +19,9 @@ from cockpit.words import MISSING
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.keys import bindings
 from screens.lines import Subject
-from screens.pane import TablePane, stale_words
+from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
+from screens.waiting import stale_words
 
 COLD_C, HOT_C = 25.0, 90.0
 HEAT_SHARE = 0.45  # of the pane's height, at most

@@ -46,4 +46,5 @@ class Grid(GridMouse[R], Generic[R], can_focus=True):
     ViewChanged: TypeAlias = messages.ViewChanged
     CopyRequested: TypeAlias = messages.CopyRequested
     ExportRequested: TypeAlias = messages.ExportRequested
+    ColumnsRequested: TypeAlias = messages.ColumnsRequested
     ZoomRequested: TypeAlias = messages.ZoomRequested

@@ -119,6 +119,10 @@ class GridActions(GridCore[R]):
         self.canvas.fit(self.state.view, self.canvas.width)
         self.sync()
 
+    def action_columns(self) -> None:
+        """Ask which columns are wanted."""
+        self.post_message(messages.ColumnsRequested(self))
+
     def action_zoom(self) -> None:
         """Ask for the whole screen, or to give it back."""
         self.post_message(messages.ZoomRequested(self))

@@ -9,6 +9,7 @@ from typing import Any, Generic
 
 from cockpit.models import Health
 from screens import grid_messages as messages
+from screens.column_choice import Choice, arranged
 from screens.filters import compile_filter
 from screens.grid_canvas import TOP_LINES, Canvas, Frame
 from screens.grid_model import Column, Prepared, R, Recipe, cell_text
@@ -43,7 +44,9 @@ class GridCore(Scrolled, Generic[R]):
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self.columns = tuple(columns)
+        self.columns = self._offered = tuple(columns)
+        self.usual_choice: Choice | None = None  # the config's
+        self._choice: Choice | None = None
         if len({column.id for column in columns}) != len(self.columns):
             raise ValueError("two columns have the same id")
         self.title, self.headline = title, ""
@@ -129,6 +132,16 @@ class GridCore(Scrolled, Generic[R]):
         return self._sort, self._descending
 
     @property
+    def choice(self) -> Choice | None:
+        """Which columns were chosen by hand; None while nobody has."""
+        return self._choice
+
+    @property
+    def choice_now(self) -> Choice | None:
+        """The same, else the config's."""
+        return self._choice or self.usual_choice
+
+    @property
     def busy(self) -> bool:
         """True while a thread filters and sorts."""
         return self._working
@@ -154,7 +167,16 @@ class GridCore(Scrolled, Generic[R]):
 
     def set_columns(self, columns: Sequence[Column[R]]) -> None:
         """Show other columns of the same rows; cursor, marks and filter stay, and the order where it still can."""
-        self.columns = self.canvas.columns = tuple(columns)
+        self._offered = tuple(columns)
+        self._take_columns()
+
+    def choose_columns(self, choice: Choice | None) -> None:
+        """Show these columns in this order; None for the usual ones, which may be the config's."""
+        self._choice = choice
+        self._take_columns()
+
+    def _take_columns(self) -> None:
+        self.columns = self.canvas.columns = arranged(self._offered, self.choice_now)
         if self._sort not in {column.id for column in self.columns if column.sort}:
             self._sort = None
         self._recipe = self._new_recipe()
@@ -272,7 +294,8 @@ class GridCore(Scrolled, Generic[R]):
         return Frame(left, right, rule, empty_words(facts), self._sort, self._descending)
 
     def _facts(self) -> TitleFacts:
-        sort = next((column.title for column in self.columns if column.id == self._sort), "")
+        sorted_by = next((column for column in self.columns if column.id == self._sort), None)
+        hidden = sorted_by is not None and sorted_by.wide and not self.canvas.wide
         return TitleFacts(
             title=self.title,
             headline=self.headline,
@@ -285,7 +308,8 @@ class GridCore(Scrolled, Generic[R]):
             range_size=len(self.state.pending_range()),
             filter_text=self._filter_text,
             problems_only=self._problems_only,
-            sort=sort,
+            sort=sorted_by.title if sorted_by else "",
+            sort_hidden=hidden,
             descending=self._descending,
             stale=self._stale,
             dropped=0 if self.canvas.wide else self.canvas.layout.dropped,

@@ -68,6 +68,10 @@ class ExportRequested(GridMessage, namespace="grid"):
     """`x`: write `grid.visible_rows` with `grid.columns` to files."""
 
 
+class ColumnsRequested(GridMessage, namespace="grid"):
+    """`W`: choose the columns of this table."""
+
+
 class ZoomRequested(GridMessage, namespace="grid"):
     """`z`: this table over the whole screen, or back."""
 

@@ -31,6 +31,7 @@ class TitleFacts:
     wide: bool
     empty: str
     waiting: str
+    sort_hidden: bool = False  # sorted by a column that is not shown
     headline: str = ""  # what the rows come to
 
 
@@ -43,7 +44,8 @@ def title_pieces(facts: TitleFacts, signs: Signs) -> tuple[Pieces, Pieces]:
         left.append((f" {signs.dot} {signs.states[Health.UNKNOWN]} {facts.stale}", "bright"))
     more = [(_marks(facts), "mark"), (_range(facts), "mark"), (_hiding(facts), "accent")]
     if facts.sort:
-        more.append((f"sort {facts.sort} {signs.down if facts.descending else signs.up}", "dim"))
+        unseen = " (hidden)" if facts.sort_hidden else ""
+        more.append((f"sort {facts.sort}{unseen} {signs.down if facts.descending else signs.up}", "dim"))
     left += [(f" {signs.dot} {text}", token) for text, token in more if text]
     right = "wide" if facts.wide else f"+{facts.dropped} column{'s' * (facts.dropped > 1)}: w" if facts.dropped else ""
     return tuple(left), ((right, "dim"),) if right else ()

@@ -30,6 +30,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "filter": "While typing a filter",
         "palette": "In the palette",
         "menu": "In a menu",
+        "columns": "In the list of columns",
         "lineup": "Over all clusters",
     }
 )
@@ -45,6 +46,7 @@ TOGETHER = (
     ("filter",),
     ("palette",),
     ("menu",),
+    ("columns",),
     ("grid", "lineup"),
 )
 
@@ -187,6 +189,7 @@ KEYS: tuple[Key, ...] = (
     Key("grid.mark_all", "asterisk", "mark_all", "mark all", "Mark every line shown.", "grid"),
     Key("grid.unmark", "U", "unmark_all", "unmark", "Take all marks away.", "grid"),
     Key("grid.wide", "w", "wide", "wide", "More columns, or the usual ones.", "grid"),
+    Key("grid.columns", "W", "columns", "columns", "Which columns this table shows, and in which order.", "grid"),
     Key("grid.zoom", "z", "zoom", "zoom", "This table over the whole screen, or back.", "grid"),
     Key("grid.copy", "y", "copy", "copy", "Copy the marked names, or this one.", "grid"),
     Key("grid.export", "x", "export", "export", "Write the lines shown: CSV, Markdown, JSON and JSONL.", "grid"),
@@ -226,6 +229,16 @@ KEYS: tuple[Key, ...] = (
         fixed=True),
     Key("menu.run", "enter", "run", "choose", "Do what the cursor is on; a line's own key does it at once.", "menu",
         listed=False, fixed=True),
+    Key("columns.toggle", "space", "show_or_hide", "show/hide", "Show the column, or hide it; it can be sorted by.",
+        "columns", listed=False, fixed=True),
+    Key("columns.later", "J,shift+down", "move(1)", "later", "The column further to the right.", "columns",
+        listed=False, fixed=True),
+    Key("columns.earlier", "K,shift+up", "move(-1)", "earlier", "The column further to the left.", "columns",
+        listed=False, fixed=True),
+    Key("columns.reset", "0,backspace", "reset", "usual", "The usual columns again.", "columns", listed=False,
+        fixed=True),
+    Key("columns.close", "escape,enter,q,W", "close", "close", "Back to the table.", "columns", listed=False,
+        fixed=True),
     Key("lineup.filter", "slash", "filter", "filter", "Show only clusters with these words.", "lineup", ("lineup",),
         first=True, listed=False),
     Key("lineup.refresh", "r", "refresh_now", "refresh", "Read all clusters again now.", "lineup", ("lineup",),

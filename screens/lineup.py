@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from cockpit.clusters import Clusters
 from cockpit.lineup import ClusterLine, cluster_line
 from screens import chrome, grid_messages, outlet
+from screens.column_choice import Choice
 from screens.filter_bar import FilterBar
 from screens.grid import Grid
 from screens.keymap import DEFAULT, Keymap
@@ -29,9 +30,9 @@ class LineupScreen(ModalScreen[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("lineup")
 
-    def __init__(self, clusters: Clusters, keymap: Keymap = DEFAULT) -> None:
+    def __init__(self, clusters: Clusters, keymap: Keymap = DEFAULT, choice: Choice | None = None) -> None:
         super().__init__()
-        self._clusters, self._keymap = clusters, keymap
+        self._clusters, self._keymap, self._choice = clusters, keymap, choice
 
     def compose(self) -> ComposeResult:
         self._grid: Grid[ClusterLine] = Grid(
@@ -43,6 +44,7 @@ class LineupScreen(ModalScreen[str]):
             sort="worst",
             id="lineup",
         )
+        self._grid.choose_columns(self._choice)
         yield self._grid
         yield FilterBar()
         yield chrome.Line(id="lineup-keys")
@@ -56,6 +58,11 @@ class LineupScreen(ModalScreen[str]):
         self._grid.focus()
         self.show_lines()
         self.set_interval(TICK_S, self.show_lines)
+
+    @property
+    def choice(self) -> Choice | None:
+        """The columns as they were chosen here."""
+        return self._grid.choice
 
     def show_lines(self) -> None:
         """Show what is known of each cluster now."""
@@ -83,6 +90,13 @@ class LineupScreen(ModalScreen[str]):
     def say_no_export(self) -> None:
         """A key that does nothing must say so."""
         outlet.tell(self.app, "there is no export of the clusters; open one of them first")
+
+    @on(grid_messages.ColumnsRequested)
+    def choose_columns(self) -> None:
+        """Which columns are shown."""
+        from screens.column_chooser import ColumnsScreen, kept_words
+
+        self.app.push_screen(ColumnsScreen(self._grid, kept_words(remember=False)))
 
     @on(grid_messages.Opened)
     def choose(self, event: grid_messages.Opened) -> None:

@@ -47,12 +47,13 @@ class LogTable:
             Column("when", "when", self._when, lambda r: r.at, 5, 12, down_first=True, live=True),
             Column("outcome", "outcome", _outcome, outcome_word, 7, 10),
             Column("action", "action", action_word, action_word, 6, 13),
-            Column("targets", "on", targets, targets, 8, 36, cut=True),
-            Column("who", "who", who, who, 4, 24, drop=2, cut=True),
-            Column("took", "took", lambda r: span(took_s(r)), took_s, 4, 6, "right", drop=3, live=True),
+            Column("targets", "on", targets, targets, 8, 36, cut=True, note="nodes, jobs, queue or source"),
+            Column("who", "who", who, who, 4, 24, drop=2, cut=True, note="who was at the keyboard"),
+            Column("took", "took", lambda r: span(took_s(r)), took_s, 4, 6, "right", drop=3, live=True,
+                   note="or how long it failed"),
             Column("reason", "reason, or what came of it", _why, None, 22, 120, drop=1, cut=True),
-            Column("id", "id", lambda r: r.entry.id if r.entry else "", None, 20, 24, wide=True),
-        )
+            Column("id", "id", lambda r: r.entry.id if r.entry else "", None, 20, 24, wide=True, note="in the audit"),
+        )  # fmt: skip
 
     def fields(self) -> Mapping[str, Callable[[LogRow], str]]:
         """What `field:value` in a filter may name."""

@@ -23,10 +23,11 @@ from screens.heatmap import Heatmap
 from screens.keys import bindings
 from screens.lines import Subject
 from screens.overview_panels import columns_for, compact, nothing_yet, problem_lines
-from screens.pane import TablePane, stale_words, waiting_words
+from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
 from screens.panes import pane_specs
 from screens.problem_table import calm_pieces, next_pieces, problem_spec
+from screens.waiting import stale_words, waiting_words
 
 NO_NCCL = "no NCCL test has been run from here yet"
 LINES_AROUND = 3  # header, sources, keys

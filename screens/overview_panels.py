@@ -27,7 +27,7 @@ def compact(spec: PaneSpec) -> PaneSpec:
     """The same pane with the few columns that a panel has room for."""
     chosen = {column.id: column for column in spec.columns}
     columns = [_narrower(chosen[name]) for name in COLUMNS.get(spec.id, ()) if name in chosen]
-    return replace(spec, columns=tuple(columns)) if columns else spec
+    return replace(spec, columns=tuple(columns), settable=False) if columns else spec
 
 
 def _narrower(column: Column[Any]) -> Column[Any]:

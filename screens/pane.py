@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cockpit.cluster import Cluster
-from cockpit.models import Freshness
-from cockpit.sources.base import SourceKey
-from cockpit.sources.gpus import GPUS
-from cockpit.sources.slurm import NODES
-from cockpit.words import span
 from screens.grid import Grid
 from screens.lines import Subject
 from screens.pane_spec import PaneSpec
+from screens.waiting import stale_words, waiting_words
 
 
 class TablePane(Grid[Any]):
@@ -35,6 +31,13 @@ class TablePane(Grid[Any]):
         self._shown: Sequence[Any] | None = None
         self._shown_with: object = None
         self._drawn_at = 0.0  # steady clock
+
+    def on_mount(self) -> None:
+        """Begin with the columns that the config wants."""
+        wanted = getattr(self.app, "columns_of_user", {})
+        if self.spec.settable and self.spec.id in wanted:
+            self.usual_choice = wanted[self.spec.id]
+            self.choose_columns(self.choice)
 
     @property
     def table(self) -> TablePane:
@@ -73,24 +76,3 @@ class TablePane(Grid[Any]):
         if self._shown is None:
             self.set_waiting(waiting_words(cluster, self.spec.source))
         self.set_stale(stale_words(cluster, self.spec.source))
-
-
-def stale_words(cluster: Cluster, source: SourceKey[Any]) -> str | None:
-    """`stale 34s` or `lost 5m` when the data of a source may no longer be trusted, else None."""
-    state, steady = cluster.store.state(source), cluster.clock.steady()
-    freshness = state.freshness(steady)
-    if freshness in (Freshness.LIVE, Freshness.NEVER):
-        return None
-    return f"{freshness.value} {span(state.age_s(steady))}"
-
-
-def waiting_words(cluster: Cluster, source: SourceKey[Any]) -> str:
-    """Why there is nothing to see yet: still reading, or the fault with its next step and the next try."""
-    # No GPU is looked for before the nodes are known: what keeps those away is the answer.
-    state = cluster.store.state(NODES if source is GPUS and cluster.view.nodes is None else source)
-    if state.error is None:
-        return f"reading from {cluster.config.head} …"
-    words = [f"{state.error.what}: {state.error.why}", state.error.next_step]
-    if state.next_at is not None:
-        words.append(f"next try in {span(state.next_at - cluster.clock.steady())}, r tries now")
-    return "\n".join(word for word in words if word)

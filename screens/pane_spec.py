@@ -31,4 +31,5 @@ class PaneSpec:
     command: Callable[[Sequence[Any]], Sequence[str]] = lambda rows: ()  # Slurm's own way to show them, as argv
     joined: Callable[[View], object] = lambda view: None  # what cells look at besides their row
     sort: str | None = None
+    settable: bool = True  # the config's `columns:` has an entry of this id
     headline: Callable[[View], str] = lambda view: ""  # the sums of all rows, for the title

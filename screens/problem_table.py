@@ -38,7 +38,7 @@ class ProblemTable:
             Column("problem", "problem", _subject, lambda p: p.subject, 10, 28),
             Column("what", "what", _what, lambda p: p.title, 28, 90, cut=True),
             Column("since", "since", self._since, lambda p: p.since, 5, 7, "right", 1, live=True),
-            Column("next", "what to do", _next, None, NEXT_LEAST, 120, drop=2, cut=True),
+            Column("next", "what to do", _next, None, NEXT_LEAST, 120, drop=2, cut=True, note="the next step"),
         )
 
     def fields(self) -> Mapping[str, Callable[[Problem], str]]:

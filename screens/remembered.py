@@ -1,4 +1,4 @@
-"""With `remember: true` in the config: the pane and how its tables are sorted, filtered and wide, from run to run."""
+"""With `remember: true` in the config: the pane; columns, sort, filter and width of tables; from run to run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cockpit.cluster import Cluster
 from cockpit.config import state_dir
 from cockpit.export import new_stem, private_dir, write_private
 from cockpit.kept_lines import cluster_file
+from screens.column_choice import as_json, from_json
 from screens.filters import FilterError
 from screens.key_table import KEYS
 from screens.pane import TablePane
@@ -66,12 +67,16 @@ def look_of(table: TablePane) -> dict[str, Any]:
     """How a table is looked at. A filter is kept only where it stands in sight: not in the panels of the overview."""
     sort, descending = table.sort
     found: dict[str, Any] = {"sort": sort, "descending": descending, "wide": table.canvas.wide}
+    if table.choice is not None:
+        found["columns"] = as_json(table.choice)
     return found if _is_panel(table) else found | {"filter": table.filter_text[:_MOST_FILTER]}
 
 
 def apply(table: TablePane, kept: Mapping[str, Any]) -> None:
     """Look at a table as before; what it no longer knows is passed over."""
     sort, words = kept.get("sort"), kept.get("filter")
+    if (choice := from_json(kept.get("columns"))) is not None:
+        table.choose_columns(choice)
     with suppress(KeyError, TypeError):
         if sort is None or isinstance(sort, str):
             table.set_sort(sort, kept.get("descending") is True)

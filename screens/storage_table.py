@@ -218,13 +218,14 @@ class StorageTable:
         return (
             Column("what", "mount", lambda r: r.what, lambda r: r.what, 8, 30),
             Column("state", "state", lambda r: (r.state, state_token(r.health)), lambda r: -_RANK[r.health], 8, 16,
-                   note="worst first"),
+                   note="by it: worst first"),
             Column("used", "used", _used, lambda r: r.used_pct, 5, 6, "right", down_first=True),
             Column("free", "free", lambda r: _size(r.free_mib), lambda r: r.free_mib, 5, 7, "right", 2),
             Column("size", "of", lambda r: _size(r.total_mib), lambda r: r.total_mib, 5, 7, "right", 3),
-            Column("inodes", "inodes", lambda r: _pct(r.inodes_pct), lambda r: r.inodes_pct, 6, 7, "right", 4),
+            Column("inodes", "inodes", lambda r: _pct(r.inodes_pct), lambda r: r.inodes_pct, 6, 7, "right", 4,
+                   note="in use"),
             Column("kind", "kind", lambda r: r.kind, lambda r: r.kind, 5, 28, drop=1),
-            Column("about", "where", lambda r: (r.about, ""), None, 26, 140, cut=True),
+            Column("about", "where", lambda r: (r.about, ""), None, 26, 140, cut=True, note="which nodes have it"),
         )  # fmt: skip
 
     def fields(self) -> Mapping[str, Callable[[StorageRow], str]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cockpit import joins
+from cockpit.catalog.gpu_codes import throttle_reasons
 from cockpit.cluster import View
 from cockpit.fleet import WITHOUT_MACHINE
 from cockpit.formats.job_states import HOLDING
@@ -21,13 +22,38 @@ def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
     if subject.kind == "problem" and subject.key:
         about = next((problem.subject for problem in problems if problem.key == subject.key), "")
         return f"problem: {about}" if about else "problem"
-    if subject.kind == "nccl":
-        return "NCCL test"  # its id says nothing to anybody
+    if subject.kind in _NAMELESS:
+        return _NAMELESS[subject.kind]
     if subject.kind == "traffic":
         return f"EFA traffic of {subject.key}" if subject.key else "EFA traffic"
+    if subject.kind in _NAMES and subject.key:
+        return _NAMES[subject.kind](subject.key)
     if subject.kind in CHECKED:
         return f"{CHECKED[subject.kind]} of {subject.key}" if subject.key else f"{CHECKED[subject.kind]}s"
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"
+
+
+# Kinds whose keys say nothing to anybody.
+_NAMELESS: Mapping[str, str] = {"nccl": "NCCL test", "log": "log line"}
+
+
+def _clock_reason(key: str) -> str:
+    try:
+        words = [reason.word for reason in throttle_reasons(int(key, 16))]
+    except ValueError:
+        words = []
+    return f"clock reason {', '.join(words) or key}"
+
+
+# Kinds that are called otherwise than by kind and key.
+_NAMES: Mapping[str, Callable[[str], str]] = {
+    "xid": lambda key: f"Xid {key}",
+    "sxid": lambda key: f"SXid {key}",
+    "throttle": _clock_reason,
+    "cost": lambda key: f"cost: {', '.join(part for part in key.split(':') if part)}",
+    "storage": lambda key: f"storage {key.split(':')[1] if ':' in key else key}",
+    "pane": lambda key: f"table {key}",
+}
 
 
 def shell_node(view: View, subject: Subject | None) -> tuple[Node | None, str]:

@@ -19,6 +19,7 @@ from screens import grid_messages, outlet
 from screens.change_targets import Pointed
 from screens.commands import CHANGES, Command, Context, Entry
 from screens.filters import field_filter
+from screens.grid import Grid
 from screens.heatmap import Heatmap
 from screens.keymap import Keymap
 from screens.keys import press
@@ -156,7 +157,7 @@ class Verbs(Screen[None]):
             about = title(here, self.cluster.problems()) if rows and (here := self.subject()) else "this text"
             await self.app.push_screen(CopyMenuScreen(about, offers))
             return
-        wanted, spec = set(self.pane.target_keys), self.pane.spec
+        wanted, spec = set(self.pane.target_keys), shown_spec(self.pane)
         rows = [row for row in self.pane.visible_rows if spec.key(row) in wanted]
         if not rows:
             outlet.tell(self.app, NOTHING)
@@ -255,16 +256,29 @@ class Verbs(Screen[None]):
         """Put a text on the clipboard."""
         outlet.copy(self.app, event.text)
 
+    @on(grid_messages.ColumnsRequested)
+    def choose_columns(self, event: grid_messages.ColumnsRequested) -> None:
+        """Which columns that table shows."""
+        from screens.column_chooser import ColumnsScreen, kept_words
+
+        self.app.push_screen(ColumnsScreen(event.grid, kept_words(remember=self.host.remember)))
+
     @on(grid_messages.ExportRequested)
     def export_rows(self, event: grid_messages.ExportRequested) -> None:
-        """Write the lines shown to files of the user's own."""
-        outlet.export_rows(self.app, self.cluster.config.name, spec_of(event), event.grid.visible_rows)
+        """Write the lines shown to files of the user's own, with every column, those that are shown first to last."""
+        outlet.export_rows(self.app, self.cluster.config.name, shown_spec(event.grid), event.grid.visible_rows)
 
 
 def spec_of(event: grid_messages.GridMessage) -> PaneSpec:
     """The spec of the pane that sent a message: by now another one may be in front."""
     assert isinstance(event.grid, TablePane)
     return event.grid.spec
+
+
+def shown_spec(grid: Grid[Any]) -> PaneSpec:
+    """The same with the columns as they stand in the table: chosen, and of checks those that there are."""
+    assert isinstance(grid, TablePane)
+    return replace(grid.spec, columns=grid.columns)
 
 
 def _problem_lines(problem: Problem) -> Sequence[Line]:

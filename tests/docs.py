@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cockpit import aws_policy, config_reference
 from cockpit.doctor.on_head import sudo_line
+from screens import column_names
 from screens.key_sheet import markdown
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +40,7 @@ def _sudoers() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "config": config_reference.table,
+    "columns": column_names.table,
     "policy": lambda: _json(aws_policy.policy(power=True, schedule_role="ROLE-ARN")),
     "policy-reading": lambda: _json(aws_policy.policy()),
     "policy-power": lambda: _json(aws_policy.policy(power=True, stack="prod")),

@@ -12,6 +12,9 @@ from cockpit.catalog.reader import load
 from cockpit.formats.hostlist import split_outside
 from cockpit.text import printable
 
+_LOOK = "Compare what it asks for with what its queue has."
+_EXACT = "The exact meaning: Slurm's list of job reason codes for this version, and slurmctld's log on the head."
+_SHOW = (("squeue", "-j", "{job}", "--start"),)
 _UNAVAILABLE = re.compile(r"[\s_]*,?[\s_]*UnavailableNodes:\s*([^()\s]*)", re.IGNORECASE)
 
 
@@ -40,7 +43,7 @@ def explain_reason(reason: str) -> tuple[Explanation, ...]:
     """Every reason in squeue's or scontrol's text, in its order; () for no reason at all.
 
     squeue joins the reasons of an array's tasks by commas; a text that holds commas itself and a list of
-    unavailable nodes are kept whole. Unknown codes come back verbatim with `known` False.
+    unavailable nodes are kept whole. Unknown codes come back verbatim, with `known` False and what their name tells.
     """
     rest = printable(reason.strip())
     if rest.startswith("(") and rest.endswith(")") and rest != "(null)":  # squeue's %R
@@ -73,13 +76,23 @@ def _explain(code: str, hostlist: str) -> Explanation:
             show = tuple(tuple(map(str, argv)) for argv in entry.get("show", ()))
             title, means, step, stuck = entry["title"], entry["means"], entry["next"], entry.get("stuck", False)
             return Explanation(code, title, means, step, hostlist, stuck=stuck, show=show)
+    return _guess(code, folded, hostlist)
+
+
+def _guess(code: str, folded: str, hostlist: str) -> Explanation:
+    """What can be said of a reason that a newer Slurm or a plugin of the site writes: what its name tells."""
+    fits = (entry for entry in load("slurm_reason_guesses") if any(word in folded for word in entry["words"]))
+    entry: dict[str, Any] = next(fits, {})
+    by_name = f"; by its name it is about {entry['about']}" if entry else ""
     return Explanation(
         code,
-        code,
-        "This reason is not in the cockpit's catalogue; these are Slurm's own words.",
-        "Search Slurm's documentation of job reason codes for it.",
+        f"by its name about {entry['about']}" if entry else "a reason the cockpit does not know",
+        "Slurm's own word, which the cockpit's catalogue does not have: a newer Slurm, or a plugin of the "
+        f"site{by_name}. Whether it goes away by itself is not known.",
+        f"{entry.get('next', _LOOK)} {_EXACT}",
         hostlist,
         known=False,
+        show=tuple(tuple(map(str, argv)) for argv in entry.get("show", _SHOW)),
     )
 
 

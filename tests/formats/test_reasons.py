@@ -99,7 +99,47 @@ def test_which_reasons_do_not_go_away_by_themselves(reason: str, stuck: bool) ->
 
 def test_an_unknown_reason_is_told_verbatim() -> None:
     (found,) = explain_reason("FluxCapacitorCold")
-    assert (found.code, found.title, found.known) == ("FluxCapacitorCold", "FluxCapacitorCold", False)
+    assert (found.code, found.title) == ("FluxCapacitorCold", "a reason the cockpit does not know")
+    assert not found.known
+    assert "a newer Slurm, or a plugin of the site" in found.meaning
+    assert "slurmctld's log on the head" in found.next_step
+    assert found.show
+
+
+@pytest.mark.parametrize(
+    ("code", "about"),
+    [
+        ("QOSFancyTresPerUser", "a limit of its QOS"),
+        ("AssocTotalEnergy", "a limit of its account or user"),
+        ("LicensesPerRack", "licences"),
+        ("ResvNotYetOpen", "a reservation"),
+        ("PartitionFull", "its queue"),
+        ("DependencyOnCloud", "a job that it depends on"),
+        ("job held by the site's policy", "being held"),
+        ("GPUsReservedForInference", "a reservation"),
+        ("NvlinkDomainBusy", "GPUs or what belongs to them"),
+        ("TopologyBlockFull", "the nodes it needs"),
+        ("MaxFluxPerJob", "a limit"),
+    ],
+)
+def test_a_reason_of_a_newer_slurm_is_explained_by_what_its_name_tells(code: str, about: str) -> None:
+    (found,) = explain_reason(code)
+    assert (found.code, found.title, found.known) == (code, f"by its name about {about}", False)
+    assert f"by its name it is about {about}." in found.meaning
+    assert not found.stuck  # nobody knows
+
+
+def test_guesses_never_stand_before_what_is_known() -> None:
+    """`AssocGrp*` and the like are told as what they are, whatever words are in the code."""
+    for entry in load("slurm_reasons"):
+        assert all(found.known for code in entry["codes"] for found in explain_reason(str(code).replace("*", "Gpu")))
+
+
+def test_guesses_are_whole_and_end_in_sentences() -> None:
+    for guess in load("slurm_reason_guesses"):
+        assert guess["words"] == [word.casefold().replace(" ", "").replace("_", "") for word in guess["words"]]
+        assert guess["next"].endswith(".")
+        assert guess["about"][0].islower() or guess["about"].startswith("GPU")
 
 
 def test_a_special_limit_wins_over_the_family_it_belongs_to() -> None:

@@ -15,9 +15,10 @@ from cockpit.models import Fault, FaultError, FaultKind, Job, Node
 from cockpit.sources.gpus import NodeWatch
 from cockpit.text import printable
 from screens.content import styled
-from screens.detail_registry import DETAILS, EXPLAIN, RECORDS, details, explain, read_more, title
+from screens.detail_registry import DETAILS, EXPLAIN, RECORDS, details, explain, read_more
 from screens.details import records
 from screens.lines import Line, Subject
+from screens.subjects import title
 from tests.still import StillClock
 from tests.unit.details_cluster import (
     Change,
@@ -58,11 +59,23 @@ def test_the_kinds_are_the_same_everywhere_and_others_are_refused() -> None:
 
 
 def test_titles() -> None:
-    assert title(Subject("node", "gpu-1")) == "node › gpu-1"
-    assert title(Subject("job", "123_")) == "job › 123"
-    assert title(Subject("problem", "")) == "all problems"
-    assert title(Subject("problem", "gpu:gpu-1:xid:79")) == "problem › gpu gpu-1 xid 79"
-    assert title(Subject("xid", "79")) == "Xid 79"
+    told = {
+        ("node", "gpu-1"): "node gpu-1",
+        ("job", "123_"): "job 123",
+        ("problem", ""): "problems",
+        ("problem", "gpu:gpu-1:xid:79"): "problem",
+        ("xid", "79"): "Xid 79",
+        ("sxid", "20034"): "SXid 20034",
+        ("throttle", "8"): "clock reason HW slowdown",
+        ("throttle", "no bit"): "clock reason no bit",
+        ("log", "20260101-120000-abcd"): "log line",
+        ("cost", "idle:down::"): "cost: idle, down",
+        ("cost", "runs:gpu:p5.48xlarge:spot"): "cost: runs, gpu, p5.48xlarge, spot",
+        ("storage", "mount:/fsx:10.0.0.1@tcp:/fsx:"): "storage /fsx",
+        ("storage", "fsx:fs-0123"): "storage fs-0123",
+        ("pane", "checks-efa"): "table checks-efa",
+    }
+    assert {key: title(Subject(*key)) for key in told} == told
 
 
 @pytest.mark.parametrize("kind", DETAILS)

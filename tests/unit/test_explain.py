@@ -14,8 +14,11 @@ from cockpit.formats.node_state import parse_state
 from cockpit.kinds import ALL, kind_named
 from cockpit.kinds.notes import kind_note, node_note
 from cockpit.models import Health, Problem
+from cockpit.text import printable
 from screens.detail_registry import details, explain
+from screens.grid_model import cell_text
 from screens.lines import Subject
+from screens.queue_table import why_or_where
 from tests.unit.details_cluster import (
     lead,
     leads_to,
@@ -194,6 +197,25 @@ def test_every_pending_reason_can_be_explained_and_its_commands_are_whole(code: 
     entry = next(one for one in load("slurm_reasons") if str(one["codes"][0]).replace("*", "X") == code)
     assert told.count("on the head") == len(entry.get("show", ()))
     assert "{" not in told
+
+
+@pytest.mark.parametrize("code", ["QOSFancyPerUser", "GalacticDrift", "held by [/] the \x1b[31msite", "汉字"])
+def test_a_reason_of_a_newer_slurm_is_told_in_words_in_the_queue_and_explained(code: str) -> None:
+    cluster, _, _ = watched()
+    queue = cluster.view.queue
+    assert queue is not None
+    job = replace(queue.rows[-1].lead, state="PD", reason=code, hostlist="", qos="high")
+    row = replace(queue.rows[-1], jobs=(job,))
+    cluster.view = replace(cluster.view, queue=replace(queue, jobs=row.jobs, rows=(row,)))
+    told = cell_text(why_or_where(row))
+    assert told.startswith(printable(code))
+    assert "by its name about" in told or "a reason the cockpit does not know" in told
+    for subject in (Subject("job", row.key), Subject("reason", code)):
+        explained = texts(explain(cluster, subject))
+        assert "a newer Slurm, or a plugin of the site" in explained
+        assert "slurmctld's log on the head" in explained
+        assert "on the head    " in explained
+        assert "\x1b" not in explained
 
 
 def test_a_problem_of_a_code_or_a_node_is_explained_down_to_the_words() -> None:

@@ -61,6 +61,7 @@ def test_no_reading_key_takes_a_capital_kept_for_changes() -> None:
         ("E", "subject"),  # checks read: they have no plan
         ("C", "subject"),
         ("N", "grid"),  # a test has a form of its own; in a text N is taken
+        ("K", "columns"),  # in a dialog of its own, where `k` moves the cursor: K moves the column
         ("H", "subject"),  # a diagnosis only reads, but it asks every node of a job
     }
 
