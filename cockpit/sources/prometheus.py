@@ -75,12 +75,14 @@ class PrometheusReads:
         asked_at, now = self._clock.steady(), self._clock.now()
         if times and times[0].points:
             now = times[0].points[-1][0]  # Prometheus' own clock, which the times of scrapes are on
-        # One question a field: an answer of 20 MB is read in one piece, and no key would be heard meanwhile.
-        values = [
+        # One question a field, and each answer taken in before the next: half a million series at once would keep the
+        # garbage collector busy for longer than a key may wait.
+        values = (
             series for of in FIELDS for series in self._client.query(self._of_gpus(self._series((of,)), KEY_LABELS))
-        ]
+        )
+        machines = read_machines(values, times, names)
         past = {} if self._looked_back else self._look_back(now)
-        named, strangers = match_nodes(read_machines(values, times, names), self._nodes())
+        named, strangers = match_nodes(machines, self._nodes())
         with self._lock:
             self._number += 1
             for node, machine in named.items():
