@@ -232,6 +232,14 @@ async def test_gpus_beyond_nodes_max_are_rows_like_any_other() -> None:
         await pilot.pause()
         text = screen_text(pilot.app)
         assert re.search(rf"{NODE}/7 .* 87%", text), text
+        assert list(cluster._gpu_targets()) == []
+        await pilot.press("enter")  # who opens a GPU has its node asked directly
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if asked := [target.node for target in cluster._gpu_targets()]:
+                break
+        assert asked == [NODE]
+        assert "reading …" not in screen_text(pilot.app)
     cluster.stop()
 
 
