@@ -79,7 +79,7 @@ class Cluster(Questions):
             interval_s=config.refresh.gpus,
             clock=clock,
         )
-        self.gpus = GpuWiring(config, self.streams, self.store, clock)
+        self.gpus = GpuWiring(config, self.streams, self.store, clock, self.head)
         self.view = View()
         self.silences: Mapping[int, Silence] = {}  # from `silences.SilenceWatch`, where one runs
         self._fleet_join = FleetJoin(self.rules)

@@ -57,12 +57,52 @@ class Refresh:
 class PrometheusSettings:
     """A Prometheus with the series of dcgm-exporter; `node_labels` may name a node, the first that is set counts.
 
-    `select` is more of a selector in PromQL, such as `cluster="prod"`, where several clusters share it.
+    `select` is more of a selector in PromQL, such as `cluster="prod"`, where several clusters share it. `via` is
+    direct, or head: then the head connects to it. A login is only ever named here, by file or environment variable.
     """
 
-    url: str
+    url: str = ""
     node_labels: tuple[str, ...] = ("Hostname", "instance")
     select: str = ""
+    via: str = "direct"
+    ca_file: Path | None = None
+    token_file: Path | None = None
+    token_env: str = ""
+    user: str = ""
+    password_file: Path | None = None
+    password_env: str = ""
+
+    @property
+    def has_login(self) -> bool:
+        """Whether it is asked with a token or a password."""
+        return bool(self.token_file or self.token_env or self.user)
+
+    def mistake(self) -> str:
+        """What cannot be meant, "" when all fits together; never quotes a secret."""
+        token, password = (self.token_file, self.token_env), (self.password_file, self.password_env)
+        if wrong := _wrong_url(self.url):
+            return wrong
+        if all(token) or all(password):
+            return "a secret from a file or from the environment, not both"
+        if any(token) and (self.user or any(password)):
+            return "a token or a user with a password, not both"
+        if bool(self.user) != any(password):
+            return "`user` and one of `password_file` and `password_env` need each other"
+        return "`ca_file` is only for https" if self.ca_file and self.url.startswith("http:") else ""
+
+
+def _wrong_url(url: str) -> str:
+    from urllib.parse import urlsplit  # only where there is one: a start need not load it
+
+    if not url:
+        return "needs `url`"
+    try:
+        parts, port = urlsplit(url), urlsplit(url).port
+    except ValueError:
+        return "its `url` is no address"
+    if parts.username is not None:
+        return "no login in the address: `user` and `password_file` or `password_env` (or `token_file`)"
+    return "" if parts.hostname and port != 0 else "its `url` names no host"
 
 
 @dataclass(frozen=True, slots=True)

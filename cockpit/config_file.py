@@ -32,7 +32,7 @@ Reader = Callable[["_Place", yaml.Node], Any]
 _ENDLESS = 1e15  # no limit that anybody meets
 _NULL = "tag:yaml.org,2002:null"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)?")
-_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}")
+_ROLE = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}"
 _SECONDS = {None: 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -198,26 +198,29 @@ def _head(place: _Place, node: yaml.Node) -> str:
     return head
 
 
-def _web_address(place: _Place, node: yaml.Node) -> str:
-    url = _scalar(place, node)
-    if not url.startswith(("http://", "https://")):
-        raise place.error(node, f"must be an http:// or https:// address, not {url!r}")
-    return url
+def _matching(pattern: str, must_be: str) -> Reader:
+    def read(place: _Place, node: yaml.Node) -> str:
+        word = _scalar(place, node)
+        if not re.fullmatch(pattern, word):
+            raise place.error(node, f"must be {must_be}, not {word!r}")
+        return word
+
+    return read
+
+
+_web_address = _matching(r"https?://.*", "an http:// or https:// address")
+_role = _matching(_ROLE, "the ARN of an IAM role, arn:aws:iam::123456789012:role/NAME")
+_check_name = _matching(r"[a-z0-9][a-z0-9_-]{0,40}", "lower-case letters, digits, - and _")
 
 
 def _prometheus(place: _Place, node: yaml.Node) -> PrometheusSettings:
-    whole = _section({"url": _web_address, "node_labels": _list_of(_scalar), "select": _scalar})
-    values = {"url": _web_address(place, node)} if isinstance(node, yaml.ScalarNode) else whole(place, node)
-    if "url" not in values:
-        raise place.error(node, "needs `url`")
-    return PrometheusSettings(**values)
-
-
-def _role(place: _Place, node: yaml.Node) -> str:
-    arn = _scalar(place, node)
-    if not _ROLE.fullmatch(arn):
-        raise place.error(node, f"must be the ARN of an IAM role, arn:aws:iam::123456789012:role/NAME, not {arn!r}")
-    return arn
+    short = isinstance(node, yaml.ScalarNode)
+    settings = PrometheusSettings(
+        **({"url": _web_address(place, node)} if short else _section(_PROMETHEUS)(place, node))
+    )
+    if mistake := settings.mistake():
+        raise place.error(node, mistake)
+    return settings
 
 
 def _words(place: _Place, node: yaml.Node) -> dict[str, str]:
@@ -253,14 +256,12 @@ _CLUSTER: dict[str, Reader] = {
             "host_keys": _one_of("strict", "head"),
         }
     ),
-    "region": _scalar,
-    "profile": _scalar,
+    **dict.fromkeys(("region", "profile"), _scalar),
     "endpoint_url": _web_address,
     "stack": _scalar,
     "instances": _words,
     "schedule_role": _role,
-    "production": _flag,
-    "read_only": _flag,
+    **dict.fromkeys(("production", "read_only"), _flag),
     "refresh": _section(
         {**dict.fromkeys(("slurm", "gpus"), _number(1, 3600)), **dict.fromkeys(("aws", "storage"), _number(5, 86400))}
     ),
@@ -270,10 +271,8 @@ _CLUSTER: dict[str, Reader] = {
 _RULES: dict[str, Reader] = {
     "gpu_hot_c": _number(30, 120),
     "gpu_idle_pct": _number(0, 100),
-    "gpu_idle_for": _duration,
-    "gpu_hang_for": _duration,
-    "straggler_pct": _number(1, 100),
-    "nccl_min_pct": _number(1, 100),
+    **dict.fromkeys(("gpu_idle_for", "gpu_hang_for"), _duration),
+    **dict.fromkeys(("straggler_pct", "nccl_min_pct"), _number(1, 100)),
 }
 
 
@@ -317,13 +316,6 @@ def _pattern(place: _Place, node: yaml.Node) -> str:
     except re.error as error:
         raise place.error(node, f"is no regular expression: {error}") from None
     return text
-
-
-def _check_name(place: _Place, node: yaml.Node) -> str:
-    name = _scalar(place, node)
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,40}", name):
-        raise place.error(node, f"must be lower-case letters, digits, - and _, not {name!r}")
-    return name
 
 
 def _check_id(place: _Place, node: yaml.Node) -> str:
@@ -374,6 +366,14 @@ def _checks(place: _Place, node: yaml.Node) -> CheckSettings:
     return settings
 
 
+_PROMETHEUS: dict[str, Reader] = {
+    "url": _web_address,
+    "node_labels": _list_of(_scalar),
+    "via": _one_of("direct", "head"),
+    **dict.fromkeys(("select", "user", "token_env", "password_env"), _scalar),
+    **dict.fromkeys(("ca_file", "token_file", "password_file"), _file),
+}
+
 _CHECKS = {"thresholds": _thresholds, "off": _list_of(_check_id), "commands": _list_of(_own_check)}
 
 _OWN_CHECK: dict[str, Reader] = {
@@ -382,8 +382,7 @@ _OWN_CHECK: dict[str, Reader] = {
     "parse": _one_of("exit", "nagios", "match", "no_match", "number"),
     "pattern": _pattern,
     "severity": _one_of("warn", "fail"),
-    "above": _number(-_ENDLESS, _ENDLESS),
-    "below": _number(-_ENDLESS, _ENDLESS),
+    **dict.fromkeys(("above", "below"), _number(-_ENDLESS, _ENDLESS)),
     "next": _scalar,
     "timeout": _duration,
     "for": _list_of(_one_of("efa", "health")),

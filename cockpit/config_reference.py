@@ -20,7 +20,7 @@ for _read, _form in (
     (reader_of._file, "a file"),
     (reader_of._head, "local, user@host[:port] or an ssh alias"),
     (reader_of._web_address, "http:// or https://"),
-    (reader_of._prometheus, "http:// or https://, or a block: `url`, `node_labels`, `select`"),
+    (reader_of._prometheus, "http:// or https://, or a block, see [PROMETHEUS.md](PROMETHEUS.md)"),
     (reader_of._role, "ARN of an IAM role"),
     (reader_of._words, "a block of words"),
     (reader_of._pattern, "a regular expression"),
@@ -110,7 +110,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "clusters.*.refresh.aws": ("seconds between two readings of EC2 and the fleet",),
     "clusters.*.refresh.storage": ("seconds between two readings of FSx and CloudWatch",),
     "clusters.*.prometheus": (
-        "a Prometheus that scrapes dcgm-exporter: GPUs of nodes not dialled; see [PROMETHEUS.md](PROMETHEUS.md)",
+        "a Prometheus that scrapes dcgm-exporter: GPUs of nodes not dialled; from here or from the head, with a login",
         "none",
     ),
     "rules.gpu_hot_c": ("a GPU is hot from here on, in °C",),

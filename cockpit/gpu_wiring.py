@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from cockpit.clock import Clock
 from cockpit.config import ClusterConfig
+from cockpit.hosts.base import Host
 from cockpit.models import FaultError, Node
 from cockpit.sources.base import SourceKey
 from cockpit.sources.gpus import FleetReading, FleetStreams, Target
 from cockpit.sources.slurm import NODES
 from cockpit.store import Store
 
-if TYPE_CHECKING:  # urllib is loaded only where a Prometheus is configured
+if TYPE_CHECKING:  # what speaks HTTP is loaded only where a Prometheus is configured
     from cockpit.sources.prometheus import PrometheusReading, PrometheusReads
 
 INTERVAL_S = 30.0  # the exporter's own
@@ -26,8 +27,8 @@ PROMETHEUS: SourceKey[PrometheusReading] = SourceKey("prometheus")
 class GpuWiring:
     """What the source `gpus` reads: streams of nodes, filled up by Prometheus where one is configured."""
 
-    def __init__(self, config: ClusterConfig, streams: FleetStreams, store: Store, clock: Clock) -> None:
-        self._config, self._streams, self._store, self._clock = config, streams, store, clock
+    def __init__(self, config: ClusterConfig, streams: FleetStreams, store: Store, clock: Clock, head: Host) -> None:
+        self._config, self._streams, self._store, self._clock, self._head = config, streams, store, clock, head
         self._reads: PrometheusReads | None = None
         self._told: PrometheusReading | None = None
         self._closely: dict[str, float] = {}  # node -> when somebody last looked at it (steady clock)
@@ -49,12 +50,15 @@ class GpuWiring:
 
     def _source(self) -> PrometheusReads:
         from cockpit.sources.prometheus import PrometheusReads
+        from cockpit.sources.prometheus_client import PrometheusClient
 
         settings = self._config.prometheus
         assert settings is not None
         with self._lock:
             if self._reads is None:
-                self._reads = PrometheusReads(settings, self._nodes, self._streams.history, clock=self._clock)
+                client = PrometheusClient(settings, self._head)
+                history = self._streams.history
+                self._reads = PrometheusReads(settings, self._nodes, history, client=client, clock=self._clock)
             return self._reads
 
     def read(self) -> FleetReading:

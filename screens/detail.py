@@ -53,7 +53,7 @@ class DetailView(TextView):
         """Ask Slurm for the subject's own record, anew when there is one already."""
         if self._explains or self._subject.kind not in detail_registry.RECORDS or not self._subject.key:
             return
-        if not self._record:
+        if not self._record and self._subject.kind not in detail_registry.QUIET:
             self._record = [[("  reading …", "dim")]]
         if self._subject not in self._reading:  # a key held down while the head hangs piles up no threads
             self._reading.add(self._subject)

@@ -13,7 +13,7 @@ from screens.details.node import node_lines
 from screens.details.parts import find_gpu, find_node
 from screens.details.problem import all_problem_lines, find_problem, problem_lines
 from screens.details.queue import all_queue_lines, queue_lines, queue_names
-from screens.details.records import read_job, read_node, read_queue
+from screens.details.records import look_at_gpu, read_job, read_node, read_queue
 from screens.details.traffic import traffic_lines
 from screens.lines import Line, Subject
 
@@ -132,4 +132,5 @@ EXPLAIN: Mapping[str, Lines] = {
     **explain_lines.EXPLAIN,
     **{kind: DETAILS[kind] for kind in ("efa", "health", "versions", "traffic")},
 }
-RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue}
+RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue, "gpu": look_at_gpu}
+QUIET = ("gpu",)  # what is asked for has no lines of its own

@@ -1,19 +1,23 @@
-"""Shared fixtures, and one line at the end that says whether the real cluster was tested."""
+"""Shared fixtures, and lines at the end that say how many tests of the real cluster and of faults ran."""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.faults.table import FAULT_TESTS
+
 if TYPE_CHECKING:
     from tests.rig import Rig
 
+# What is counted at the end. With xdist a worker's reports bring their tests' counts along as properties.
+RIG, FAULTS = "rig tests", "fault suite"
 
 # No test may reach the AWS account of whoever runs it, nor wait for a metadata service.
 for _name in [name for name in os.environ if name.startswith("AWS_")]:
@@ -54,7 +58,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("rig") is not None:
             # One worker runs them all, so that the cluster is started once.
             item.add_marker(pytest.mark.xdist_group("rig"))
-            item.user_properties.append(("rig", True))
+            item.user_properties.append(("counted", RIG))
+        if item.nodeid.startswith(FAULT_TESTS):
+            item.user_properties.append(("counted", FAULTS))
 
 
 @functools.cache
@@ -93,19 +99,23 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for what in (RIG, FAULTS):
+        terminalreporter.write_line(_count(what, terminalreporter.stats))
+
+
+def _count(what: str, stats: Mapping[str, Sequence[Any]]) -> str:
+    """How many of these tests ran, how many were left out, and why."""
     ran: set[str] = set()
     left_out: dict[str, str] = {}
     for outcome in ("passed", "failed", "error", "xfailed", "xpassed", "skipped"):
-        for report in terminalreporter.stats.get(outcome, []):
-            if ("rig", True) not in (tuple(pair) for pair in getattr(report, "user_properties", ())):
+        for report in stats.get(outcome, ()):
+            if ("counted", what) not in (tuple(pair) for pair in getattr(report, "user_properties", ())):
                 continue
             if outcome == "skipped":
                 left_out[report.nodeid] = str(report.longrepr[2]).removeprefix("Skipped: ")
             else:
                 ran.add(report.nodeid)
-    line = f"rig tests: {len(ran)} ran, {len(left_out)} left out"
-    if left_out:
-        line += ": " + "; ".join(sorted(set(left_out.values())))
-    elif not ran:
-        line = "rig tests: none selected"
-    terminalreporter.write_line(line)
+    if not ran and not left_out:
+        return f"{what}: none selected"
+    line = f"{what}: {len(ran)} ran, {len(left_out)} left out"
+    return line + (": " + "; ".join(sorted(set(left_out.values()))) if left_out else "")

@@ -33,7 +33,8 @@ class Doctor:
 
     def steps(self) -> tuple[Step, ...]:
         """All of them."""
-        return (*self.way_in(), *self._nodes.steps(), *self._aws.steps(), *on_prometheus.steps(self.cluster.config))
+        prometheus = on_prometheus.steps(self.cluster.config, self.cluster.head)
+        return (*self.way_in(), *self._nodes.steps(), *self._aws.steps(), *prometheus)
 
     def policies(self) -> Mapping[str, Any]:
         """The least-privilege policies of this cluster, by whose they are."""

@@ -48,6 +48,12 @@ GPU_LABELS = (*KEY_LABELS, "device", "modelName")
 _BLANK = Missing(Lack.UNSUPPORTED, "DCGM has no value")
 _BLANK_32, _BLANK_32_END, _BLANK_64 = 0x7FFFFFF0, 0x7FFFFFFF, 140737488355328.0
 _WHAT = "reading Prometheus' answer"
+# How an answer begins, up to its list of series.
+_HEAD = re.compile(
+    r'\s*\{\s*"status"\s*:\s*"success"\s*,\s*"data"\s*:\s*\{\s*"resultType"\s*:\s*"\w+"\s*,'
+    r'\s*"result"\s*:\s*\['
+)
+_BLANKS = re.compile(r"[ \t\n\r]*")
 _BUS = re.compile(r"(?:0000)?([0-9A-Fa-f]{4}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-9])?")
 
 
@@ -78,11 +84,50 @@ class Machine:
 
 
 def parse_answer(raw: bytes) -> tuple[Series, ...]:
-    """The series of a vector or a matrix; raises FormatError for anything else, with Prometheus' own words."""
+    """The series of a vector or a matrix; raises FormatError for anything else, with Prometheus' own words.
+
+    Read series by series: json holds the interpreter for the whole of a big answer, and no key would be heard.
+    """
+    seen: dict[Any, str] = {}  # most labels say the same in every series
+    found: list[Series] = []
     try:
-        told = json.loads(raw)
+        text = raw.decode()
+        if head := _HEAD.match(text):
+            found, end = _series_from(text, head.end(), seen)
+            text = text[: head.end()] + text[end:]
+        told = json.loads(text)
     except (ValueError, RecursionError):
         raise FormatError(_WHAT, "it is no JSON", raw[:80], "is it the address of a Prometheus?") from None
+    rest = _result_of(told)
+    return (*found, *(one for each in rest if (one := _series(each, seen)) is not None))
+
+
+def _series_from(text: str, at: int, seen: dict[Any, str]) -> tuple[list[Series], int]:
+    """The series of the list that begins here, and where its bracket closes; ValueError for what is no list."""
+    decode, found = json.JSONDecoder().raw_decode, list[Series]()
+    at = _after_blanks(text, at)
+    if text[at : at + 1] == "]":
+        return found, at
+    while len(found) <= MAX_SERIES:
+        raw, at = decode(text, _after_blanks(text, at))
+        if (one := _series(raw, seen)) is not None:
+            found.append(one)
+        at = _after_blanks(text, at)
+        if text[at : at + 1] != ",":
+            break
+        at += 1
+    if text[at : at + 1] != "]":
+        raise ValueError
+    return found, at
+
+
+def _after_blanks(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
+
+
+def _result_of(told: Any) -> list[Any]:
+    """The list below data and result; raises FormatError."""
     data = told.get("data") if isinstance(told, dict) else None
     if not isinstance(data, dict) or told.get("status") != "success":
         error = told.get("error") if isinstance(told, dict) else None
@@ -90,8 +135,7 @@ def parse_answer(raw: bytes) -> tuple[Series, ...]:
     found = data.get("result")
     if data.get("resultType") not in ("vector", "matrix") or not isinstance(found, list) or len(found) > MAX_SERIES:
         raise FormatError(_WHAT, "it is neither a vector nor a matrix")
-    seen: dict[Any, str] = {}  # most labels say the same in every series
-    return tuple(one for each in found if (one := _series(each, seen)) is not None)
+    return found
 
 
 def _series(raw: Any, seen: dict[Any, str]) -> Series | None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
-from urllib.request import Request, urlopen
 
 from cockpit.addresses import short_name
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.config import PrometheusSettings
-from cockpit.formats.errors import FormatError
 from cockpit.formats.prometheus import (
     FIELDS,
     GPU_LABELS,
@@ -23,19 +17,16 @@ from cockpit.formats.prometheus import (
     XID,
     Machine,
     Series,
-    parse_answer,
     read_machines,
     xid_events,
 )
 from cockpit.gpu_models import Driver, DriverState, GpuEvent, GpuSample, NodeReading
-from cockpit.models import Fault, FaultError, FaultKind, Node
+from cockpit.models import Node
 from cockpit.sources.gpu_events import WINDOW_S, NodeEvents
 from cockpit.sources.gpu_history import SPAN_S, GpuHistory
 from cockpit.sources.gpus import NodeWatch
-from cockpit.text import printable
+from cockpit.sources.prometheus_client import PrometheusClient
 
-DEADLINE_S = 20.0
-MAX_BYTES = 128 * 2**20  # 8,192 GPUs with 17 series each are about 25 MB
 SCRAPE_S = 60.0  # Prometheus' own default; the true one is what is seen of it
 XID_STEP_S = 300.0
 HISTORY_STEP_S = 15.0
@@ -48,65 +39,6 @@ class PrometheusReading:
 
     nodes: Mapping[str, NodeWatch] = field(default_factory=dict)
     strangers: tuple[str, ...] = ()
-
-
-class PrometheusClient:
-    """Asks the HTTP API; every call has a deadline, raises FaultError, and reads no more than MAX_BYTES."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url.rstrip("/")
-
-    def query(self, expression: str) -> tuple[Series, ...]:
-        """What is so now."""
-        return self._ask("query", {"query": expression})
-
-    def query_range(self, expression: str, start: float, end: float, step_s: float) -> tuple[Series, ...]:
-        """What was so, at every step."""
-        words = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step_s:g}"}
-        return self._ask("query_range", words)
-
-    def _ask(self, path: str, words: Mapping[str, str]) -> tuple[Series, ...]:
-        what = f"Prometheus at {printable(self._url)}"
-        body = urlencode({**words, "timeout": f"{DEADLINE_S:g}s"}).encode()
-        request = Request(f"{self._url}/api/v1/{path}", data=body)  # noqa: S310 - the config takes http and https only
-        try:
-            with urlopen(request, timeout=DEADLINE_S) as answer:  # noqa: S310
-                raw = _read(answer, what)
-        except HTTPError as error:
-            raise _refused(what, error) from error
-        except TimeoutError as error:
-            raise FaultError(Fault(FaultKind.TIMEOUT, what, f"no answer within {DEADLINE_S:g} s")) from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = error.reason if isinstance(error, URLError) else error
-            step = "is the address right, and reachable from this machine?"
-            raise FaultError(Fault(FaultKind.UNREACHABLE, what, printable(str(reason)), step)) from error
-        return parse_answer(raw)
-
-
-def _read(answer: http.client.HTTPResponse, what: str) -> bytes:
-    """The whole body; a server that trickles has the same deadline as one that is silent."""
-    until, parts, size = time.monotonic() + DEADLINE_S, [], 0
-    while data := answer.read1(2**20):
-        parts.append(data)
-        size += len(data)
-        if size > MAX_BYTES:
-            step = "narrow it by `prometheus: {select: …}`"
-            raise FaultError(Fault(FaultKind.GARBLED, what, f"more than {MAX_BYTES >> 20} MiB", step))
-        if time.monotonic() > until:
-            raise TimeoutError
-    return b"".join(parts)
-
-
-def _refused(what: str, error: HTTPError) -> FaultError:
-    kind = FaultKind.DENIED if error.code in (401, 403) else FaultKind.FAILED
-    try:
-        parse_answer(error.read(65536))
-        why = ""
-    except FormatError as told:
-        why = told.fault.why.removeprefix("it answers with an error: ")
-    except (OSError, http.client.HTTPException):
-        why = ""
-    return FaultError(Fault(kind, what, f"HTTP {error.code}" + (f": {why}" if why else "")))
 
 
 class PrometheusReads:
@@ -122,7 +54,7 @@ class PrometheusReads:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._settings, self._nodes, self._history, self._clock = settings, nodes, history, clock
-        self._client = client or PrometheusClient(settings.url)
+        self._client = client or PrometheusClient(settings)
         self._lock = threading.Lock()
         self._watches: dict[str, NodeWatch] = {}
         self._codes: dict[str, dict[str, int]] = {}  # node -> the gauge of each GPU at the reading that was taken
@@ -132,17 +64,25 @@ class PrometheusReads:
 
     def read(self) -> PrometheusReading:
         """One look; raises FaultError, and then what was known stays as old as it is."""
+        try:
+            return self._look()
+        finally:
+            self._client.close()
+
+    def _look(self) -> PrometheusReading:
         names = self._settings.node_labels
         times = self._client.query(" or ".join(self._of_gpus(f"timestamp({self._series((of,))})") for of in _TIMED))
         asked_at, now = self._clock.steady(), self._clock.now()
         if times and times[0].points:
             now = times[0].points[-1][0]  # Prometheus' own clock, which the times of scrapes are on
-        # One question a field: an answer of 20 MB is read in one piece, and no key would be heard meanwhile.
-        values = [
+        # One question a field, and each answer taken in before the next: half a million series at once would keep the
+        # garbage collector busy for longer than a key may wait.
+        values = (
             series for of in FIELDS for series in self._client.query(self._of_gpus(self._series((of,)), KEY_LABELS))
-        ]
+        )
+        machines = read_machines(values, times, names)
         past = {} if self._looked_back else self._look_back(now)
-        named, strangers = match_nodes(read_machines(values, times, names), self._nodes())
+        named, strangers = match_nodes(machines, self._nodes())
         with self._lock:
             self._number += 1
             for node, machine in named.items():
@@ -209,7 +149,10 @@ class PrometheusReads:
             return
         end, names = watch.reading.taken_at, self._settings.node_labels
         label = self._labels.get(node, "")
-        readings = self._past(end, names, label) if label else ()
+        try:
+            readings = self._past(end, names, label) if label else ()
+        finally:
+            self._client.close()
         if readings:
             self._history.forget(node)
             for reading in (*readings, watch.reading):

@@ -23,7 +23,7 @@ from cockpit.sources.on_demand import HISTORY_DAYS
 from cockpit.words import moment, plural, span
 from screens.details.gpu_rows import rank_of
 from screens.details.job_place import job_place
-from screens.details.parts import gpu_link, known_nodes, label, node_link
+from screens.details.parts import find_gpu, gpu_link, known_nodes, label, node_link
 from screens.details.ranks import ranges
 from screens.lines import Line, Piece, facts, section
 
@@ -49,6 +49,13 @@ def read_node(cluster: Cluster, name: str) -> list[Line]:
     """The node's history, as far as accounting keeps one, and Slurm's record."""
     record = cluster.node_detail(name)
     return [*_history(cluster, name), *record_lines(record.pairs, cluster.head_now())]
+
+
+def look_at_gpu(cluster: Cluster, key: str) -> list[Line]:
+    """Have its node asked directly where a Prometheus stands in for probes; what that brings is in the details."""
+    if row := find_gpu(cluster, key):
+        cluster.look_closely(row.node)
+    return []
 
 
 def _history(cluster: Cluster, name: str) -> list[Line]:

@@ -14,7 +14,8 @@ from cockpit.diagnosis.diagnose import diagnose
 from cockpit.formats.prometheus import FAST, PREFIX, Series, parse_answer
 from cockpit.models import Health, Node, NodeState
 from cockpit.sources.gpu_history import GpuHistory
-from cockpit.sources.prometheus import PrometheusClient, PrometheusReads
+from cockpit.sources.prometheus import PrometheusReads
+from cockpit.sources.prometheus_client import PrometheusClient
 from tests.unit import diagnosis_kit as kit
 
 GPUS = 8
@@ -72,6 +73,7 @@ class _Answers(PrometheusClient):
     """A Prometheus without the network: the work is in reading what it says."""
 
     def __init__(self, values: dict[str, bytes], times: bytes) -> None:
+        super().__init__(PrometheusSettings(""))
         self._values, self._times = values, times
         self.mib = (len(times) + sum(map(len, values.values()))) / 2**20
 

@@ -181,3 +181,6 @@ CASES = (
         (HERE + "test_a_day_of_changes_takes_no_more_memory_than_an_hour",),
     ),
 )
+
+# The ids of all of them, or their beginnings.
+FAULT_TESTS = tuple(dict.fromkeys(test for case in CASES for test in case.tests))

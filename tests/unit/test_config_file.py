@@ -172,3 +172,35 @@ def test_a_prometheus_by_its_address_alone_or_with_labels(tmp_path: Path) -> Non
     found = load_config(path).clusters
     assert found["a"].prometheus == PrometheusSettings("http://prom:9090")
     assert found["b"].prometheus == PrometheusSettings("https://p", ("node", "instance"), 'cluster="b"')
+
+
+def test_a_prometheus_with_a_way_and_a_login(tmp_path: Path) -> None:
+    text = "{url: 'https://p', via: head, ca_file: /ca.pem, user: ops, password_env: PROM}"
+    found = load_config(write(tmp_path, f"clusters:\n  a:\n    prometheus: {text}\n")).clusters["a"].prometheus
+    assert found == PrometheusSettings(
+        "https://p", via="head", ca_file=Path("/ca.pem"), user="ops", password_env="PROM"
+    )
+    assert found.has_login
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("http://ops:hunter2@p", "no login in the address"),
+        ("{url: 'http://ops:hunter2@p:9090'}", "no login in the address"),
+        ("{url: 'http://p', password: hunter2}", "is not a known key"),
+        ("{url: 'http://p', token: hunter2}", "is not a known key"),
+        ("{url: 'http://p', user: ops}", "need each other"),
+        ("{url: 'http://p', password_env: P}", "need each other"),
+        ("{url: 'http://p', token_env: P, token_file: /t}", "not both"),
+        ("{url: 'http://p', token_env: P, user: ops, password_env: P}", "not both"),
+        ("{url: 'http://p', ca_file: /t}", "only for https"),
+        ("{url: 'http://p:x'}", "is no address"),
+        ("{url: 'http://'}", "names no host"),
+    ],
+)
+def test_a_login_of_prometheus_is_named_and_never_written_there(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_config(write(tmp_path, f"clusters:\n  a:\n    prometheus: {text}\n"))
+    assert told in str(error.value)
+    assert "hunter2" not in str(error.value)

@@ -26,6 +26,7 @@ from cockpit.doctor.models import Finding, Step, Verdict, failed, not_applicable
 from cockpit.doctor.on_head import sudo_line
 from cockpit.doctor.on_nodes import sample
 from cockpit.doctor.report import result_json, result_lines, summary
+from cockpit.hosts.local import LocalHost
 from cockpit.models import Fault, FaultError, FaultKind, Health, Node, NodeState
 
 
@@ -142,11 +143,11 @@ def test_the_state_directory_must_be_writable(tmp_path: Path, monkeypatch: pytes
 
 def test_a_prometheus_that_is_not_there_fails_with_the_line_to_try(free_port: int) -> None:
     config = replace(ClusterConfig("x"), prometheus=PrometheusSettings(f"http://127.0.0.1:{free_port}"))
-    (asked,) = on_prometheus.steps(config)
+    (asked,) = on_prometheus.steps(config, LocalHost())
     found = asked.look()
     assert found.verdict is Verdict.FAIL
-    assert "curl" in found.remedy[0]
-    (asked,) = on_prometheus.steps(ClusterConfig("x"))
+    assert "curl" in found.remedy[-1]
+    (asked,) = on_prometheus.steps(ClusterConfig("x"), LocalHost())
     assert asked.look().verdict is Verdict.NOT_APPLICABLE
 
 

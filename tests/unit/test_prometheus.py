@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
-import socket
-import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -26,11 +21,12 @@ from cockpit.models import FaultError, FaultKind, Freshness, Snapshot
 from cockpit.sources.base import Beat
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import GPUS
-from cockpit.sources.prometheus import PrometheusClient, PrometheusReads, match_nodes
+from cockpit.sources.prometheus import PrometheusReads, match_nodes
+from cockpit.sources.prometheus_client import PrometheusClient
 from tests.screens.helpers import screen_text
 from tests.still import StillClock, StillHost, still_cluster
+from tests.unit.prometheus_kit import NODE, Exporter, real_prometheus
 
-NODE = "gpu-st-p5-1"
 SETTINGS = PrometheusSettings("http://127.0.0.1:1")
 
 
@@ -46,6 +42,7 @@ class Answers(PrometheusClient):
     """What a Prometheus would say, as the test sets it."""
 
     def __init__(self, clock: StillClock) -> None:
+        super().__init__(SETTINGS)
         self.clock = clock
         self.scraped: dict[int, float] = {}
         self.util: dict[int, float] = {}
@@ -186,7 +183,7 @@ def test_labels_of_all_spellings_find_their_node(label: str) -> None:
 
 def test_a_prometheus_that_is_not_there_is_told() -> None:
     with pytest.raises(FaultError) as error:
-        PrometheusClient("http://127.0.0.1:1").query("up")
+        PrometheusClient(SETTINGS).query("up")
     assert error.value.fault.kind is FaultKind.UNREACHABLE
     assert "127.0.0.1" in error.value.fault.line()
 
@@ -235,6 +232,14 @@ async def test_gpus_beyond_nodes_max_are_rows_like_any_other() -> None:
         await pilot.pause()
         text = screen_text(pilot.app)
         assert re.search(rf"{NODE}/7 .* 87%", text), text
+        assert list(cluster._gpu_targets()) == []
+        await pilot.press("enter")  # who opens a GPU has its node asked directly
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if asked := [target.node for target in cluster._gpu_targets()]:
+                break
+        assert asked == [NODE]
+        assert "reading …" not in screen_text(pilot.app)
     cluster.stop()
 
 
@@ -250,68 +255,11 @@ def watching(config: ClusterConfig) -> tuple[Cluster, StillClock]:
 
 # -- with a real Prometheus
 
-PROGRAM = shutil.which("prometheus")
-METRICS = """\
-DCGM_FI_DEV_GPU_UTIL{{gpu="{gpu}",UUID="GPU-{gpu}",pci_bus_id="00000000:{bus:02X}:00.0",device="nvidia{gpu}",\
-modelName="NVIDIA H100 80GB HBM3",Hostname="{node}",DCGM_FI_DRIVER_VERSION="570.133.20"}} {util}
-DCGM_FI_DEV_GPU_TEMP{{gpu="{gpu}",UUID="GPU-{gpu}",pci_bus_id="00000000:{bus:02X}:00.0",device="nvidia{gpu}",\
-modelName="NVIDIA H100 80GB HBM3",Hostname="{node}",DCGM_FI_DRIVER_VERSION="570.133.20"}} {temp}
-DCGM_FI_DEV_XID_ERRORS{{gpu="{gpu}",UUID="GPU-{gpu}",pci_bus_id="00000000:{bus:02X}:00.0",device="nvidia{gpu}",\
-modelName="NVIDIA H100 80GB HBM3",Hostname="{node}",DCGM_FI_DRIVER_VERSION="570.133.20"}} {xid}
-"""
-
-
-class Exporter(ThreadingHTTPServer):
-    """dcgm-exporter's page of one node with two GPUs."""
-
-    util, xid, broken = 91.0, 0, False
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Page)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class Page(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        server = self.server
-        assert isinstance(server, Exporter)
-        parts = [
-            METRICS.format(
-                gpu=g, bus=0x53 + g, node=NODE, util=server.util + g, temp=60 + g, xid=server.xid if g else 0
-            )
-            for g in (0, 1)
-        ]
-        self.send_response(500 if server.broken else 200)
-        self.end_headers()
-        self.wfile.write("".join(parts).encode())
-
-    def log_message(self, *_: object) -> None: ...
-
 
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[tuple[str, Exporter]]:
-    if PROGRAM is None:
-        pytest.skip("prometheus is not installed (Debian, Ubuntu: apt-get install prometheus)")
-    exporter = Exporter()
-    with socket.create_server(("127.0.0.1", 0)) as spare:
-        port = spare.getsockname()[1]
-    (tmp_path / "prometheus.yml").write_text(
-        "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: dcgm\n    static_configs:\n"
-        f"      - targets: ['127.0.0.1:{exporter.server_address[1]}']\n"
-    )
-    log = (tmp_path / "log").open("wb")
-    process = subprocess.Popen(
-        [PROGRAM, f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
-         f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log,
-    )  # fmt: skip
-    try:
-        yield f"http://127.0.0.1:{port}", exporter
-    finally:
-        process.kill()
-        process.wait()
-        exporter.shutdown()
-        exporter.server_close()
-        log.close()
+    with real_prometheus(tmp_path) as url_and_exporter:
+        yield url_and_exporter
 
 
 def test_a_real_prometheus_from_the_exporter_to_the_rows(prometheus: tuple[str, Exporter]) -> None:
