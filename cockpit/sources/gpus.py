@@ -93,8 +93,8 @@ class FleetStreams:
         self._nodes: Nodes | None = None
         self._streams: dict[str, _NodeStream] = {}
         self._known: dict[str, Target] = {}  # those that were ever connected to, and are still there
-        self._preferred: frozenset[str] = frozenset()
-        self._held: frozenset[str] = frozenset()
+        self._wishes: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
+        self._preferred, self._held = self._wishes
         self._preferred_at: dict[str, float] = {}  # node -> when it was last on the screen (steady clock)
         self._lock = threading.Lock()
         self._closed = False
@@ -107,6 +107,7 @@ class FleetStreams:
         with self._lock:
             if self._closed:
                 return FleetReading()
+            self._heed_wishes()
             self._let_go({target.node: target for target in wanted})
             new = [target for target in wanted if target.node not in self._streams]
             new.sort(key=lambda target: target.node not in self._preferred)
@@ -135,11 +136,15 @@ class FleetStreams:
 
     def prefer(self, names: Iterable[str], *, held: Iterable[str] = ()) -> None:
         """Watch these nodes, which somebody looks at, before all others; let go of none that is held. Never blocks."""
-        with self._lock:
-            self._preferred, self._held = frozenset(names), frozenset(held)
-            self._preferred_at.update(dict.fromkeys(self._preferred, self._clock.steady()))
+        self._wishes = frozenset(names), frozenset(held)
+
+    def _heed_wishes(self) -> None:
+        names, self._held = self._wishes
+        self._preferred_at.update(dict.fromkeys(names, self._clock.steady()))
+        if names != self._preferred:
+            self._preferred = names
             if self._nodes is not None:
-                self._nodes.prefer(self._preferred)
+                self._nodes.prefer(names)
 
     def _make_room(self, new: Iterable[Target]) -> None:
         """Where no more may be watched, let go of those that were on the screen the longest ago, for those that are."""
