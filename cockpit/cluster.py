@@ -142,6 +142,11 @@ class Cluster(Questions):
         """Somebody looks at this node; where a Prometheus stands in for probes, it gets one. Waits for Prometheus."""
         self.gpus.look_closely(node)
 
+    def look_at(self, nodes: Iterable[str]) -> None:
+        """These nodes are on the screen: they are dialled and watched before others. Never blocks."""
+        few = len(self.view.nodes or ()) <= self.config.nodes.max
+        self.streams.prefer(nodes, held=() if few else {row.node for row in self.view.gpu_rows if row.findings})
+
     def _with_machines(self) -> Iterable[Target]:
         """Nodes with accelerators that have a machine behind them; Slurm gives a powered-down one no address."""
         for node in self.view.nodes or ():

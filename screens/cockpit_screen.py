@@ -26,6 +26,7 @@ from screens.hangs import Hangs
 from screens.keys import bindings
 from screens.lines import Subject
 from screens.nccl_tests import NcclTests
+from screens.on_screen import nodes_on_screen
 from screens.overview import OverviewPane
 from screens.pane import TablePane
 from screens.panes import pane_specs
@@ -181,6 +182,8 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
     def refresh_chrome(self) -> None:
         """Everything that tells an age: it ticks even when nothing arrives."""
         self._show(lambda: self.front.show_age(self.cluster))
+        if self.is_shown:
+            self.cluster.look_at(nodes_on_screen(self))
 
     def _show(self, pane: Callable[[], None]) -> None:
         """The lines around, and what is in front: details, or `pane`; output and diagnosis show themselves."""

@@ -24,6 +24,11 @@ class DeferredHost:
     def name(self) -> str:
         return self._name
 
+    @property
+    def connected(self) -> bool:
+        """False while it is known that the next call has to connect first."""
+        return self._host is not None and getattr(self._host, "connected", True)
+
     def _real(self) -> Host:
         with self._lock:
             if self._host is None and not self._closed:

@@ -11,6 +11,7 @@ from typing import Any
 from paramiko.channel import Channel
 from paramiko.ssh_exception import ChannelException, SSHException
 
+from cockpit.hosts.budget import SESSIONS_MAX, STREAMS_MAX
 from cockpit.hosts.calls import Call
 from cockpit.hosts.host_keys import HostKeyCheck
 from cockpit.hosts.keys import Login
@@ -21,10 +22,6 @@ from cockpit.hosts.wire import Wire, spawn
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
-# sshd allows 10 sessions on a connection (MaxSessions). Two are left for those that sshd still counts after
-# we gave them up; streams may not take them all, or no command would ever run.
-SESSIONS_MAX = 8
-STREAMS_MAX = 5
 _REFUSED_LONG_S = 1.0
 CHECKING_KEY, LOGGING_IN = "checking its host key", "logging in"  # stages of a dial that others ask about
 

@@ -9,15 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cockpit.hosts.budget import LOGINS_MAX, Gate
 from cockpit.hosts.calls import Call
 from cockpit.hosts.dial import Connection, Limits, Progress, establish
 from cockpit.hosts.jump import Route
 from cockpit.hosts.ssh_faults import DroppedError, reason
 from cockpit.hosts.ssh_target import SshTarget
+from cockpit.hosts.turns import Turns
 from cockpit.models import Fault, FaultError, FaultKind
 
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
+SHORT_S = 10.0  # a connection that was lost sooner counts as a failure from the third on
+_QUICK_LOSSES = 2
 _STUCK_STEP = {
     FaultKind.TIMEOUT: "it answers but lets nobody in: most likely overloaded or hung; look at its console",
     FaultKind.UNREACHABLE: "look whether it is up, and whether network and security groups let you reach it",
@@ -35,14 +39,17 @@ class Dialer:
         *,
         limits: Limits,
         compress: bool,
-        dial_slots: threading.Semaphore | None,
+        gate: Gate,
+        turns: Turns | None,
         drop_retries: int,
     ) -> None:
         self._name, self.resolver, self._route = name, resolver, route
         self._limits, self._compress = limits, compress
-        self._slots, self._drop_retries = dial_slots, drop_retries
+        self._gate, self._turns, self._drop_retries = gate, turns, drop_retries
         self._changed = threading.Condition()
         self._current: Connection | None = None
+        self._current_since = 0.0
+        self._retired: list[Connection] = []  # replaced, and still in use
         self._progress: Progress | None = None  # of the dial in flight
         self._fault: Fault | None = None  # why the last dial failed
         self._failures = 0
@@ -83,11 +90,28 @@ class Dialer:
         current = self._current
         if current is not None and (current.retired or not current.alive):
             self._current = None
-            # The others that still use it may go on; the last one closes it.
-            current.retired = True
-            current.enter()
-            current.leave()
+            if not current.retired:
+                self._lost(current)
+            self._retire(current)
         return self._current
+
+    def _lost(self, connection: Connection) -> None:
+        """Who lets us in and throws us out again is asked less and less often. You hold the lock."""
+        if time.monotonic() - self._current_since >= SHORT_S:
+            self._failures = 0
+            return
+        self._failures += 1
+        if self._failures > _QUICK_LOSSES:
+            self._back_off(connection.lost().fault, self._failures - 1 - _QUICK_LOSSES)
+
+    def _retire(self, connection: Connection) -> None:
+        """The others that still use it may go on; the last one closes it. You hold the lock."""
+        connection.retired = True
+        connection.enter()
+        connection.leave()
+        self._retired = [each for each in (*self._retired, connection) if each.alive]
+        for oldest in self._retired[: max(0, len(self._retired) - (LOGINS_MAX - 1))]:
+            oldest.kill("replaced, since it gave no more sessions")
 
     def _start(self, now: float) -> None:
         progress = Progress(until=now + self._limits.dial_s)
@@ -111,7 +135,7 @@ class Dialer:
 
     def _dial(self, progress: Progress) -> None:
         try:
-            with self._slot(progress):
+            with self._turn(progress):
                 connection = self._attempts(progress)
         except FaultError as error:
             fault = error.fault
@@ -124,21 +148,21 @@ class Dialer:
             self._failed(progress, fault)
 
     @contextmanager
-    def _slot(self, progress: Progress) -> Iterator[None]:
-        """Wait for one of the few places at the bastion; that time does not count as dialling."""
-        if self._slots is None:
+    def _turn(self, progress: Progress) -> Iterator[None]:
+        """Wait for one's turn among the nodes; that time does not count as dialling."""
+        if self._turns is None:
             yield
             return
-        progress.enter("waiting for its turn to connect")
-        while not self._slots.acquire(timeout=0.2):
+
+        def waits() -> bool:
             progress.until = time.monotonic() + self._limits.dial_s
-            if self._gone(progress):
+            return not self._gone(progress)
+
+        progress.enter("waiting for its turn to connect")
+        with self._turns.taken(self._name, waits) as mine:
+            if not mine:
                 raise self._closed_fault()
-        try:
-            time.sleep(random.uniform(0.0, 0.1))  # noqa: S311
             yield
-        finally:
-            self._slots.release()
 
     def _attempts(self, progress: Progress) -> Connection:
         """Try again, after a random pause, while sshd drops us before its banner (MaxStartups)."""
@@ -158,6 +182,8 @@ class Dialer:
     def _attempt(self, progress: Progress) -> Connection:
         progress.enter("reading the ssh config")
         target = self.resolver()
+        if not self._gate.enter(progress.until):
+            raise FaultError(self._stuck(progress, self._limits.dial_s))
         wire = self._route.open(target, self._limits, progress)
         if self._gone(progress):
             wire.close()
@@ -173,7 +199,7 @@ class Dialer:
                 connection.kill("nobody waits for it any more")
                 return
             self._current, self._progress, self._fault = connection, None, None
-            self._failures = 0
+            self._current_since = time.monotonic()
             self.warnings = connection.warnings
             self._changed.notify_all()
 
@@ -181,11 +207,15 @@ class Dialer:
         """You hold the lock."""
         if self._gone(progress):
             return
-        self._progress, self._fault = None, fault
-        pause_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(self._failures, 10))
+        self._progress = None
+        self._back_off(fault, self._failures)
         self._failures += 1
-        self._retry_at = time.monotonic() + pause_s * random.uniform(0.8, 1.2)  # noqa: S311
         self._changed.notify_all()
+
+    def _back_off(self, fault: Fault, before: int) -> None:
+        pause_s = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2 ** min(before, 10))
+        self._fault = fault
+        self._retry_at = time.monotonic() + pause_s * random.uniform(0.8, 1.2)  # noqa: S311
 
     def _closed_fault(self) -> FaultError:
         why = "this connection was closed by the cockpit"

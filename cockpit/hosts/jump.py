@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,44 @@ class ThroughHost:
         """Nothing of our own is open."""
 
 
+class Jumps:
+    """Jump hosts by the way that leads to and through them: one connection to each carries all that goes there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._hosts: dict[tuple[str, ...], Host] = {}
+        self._closed = False
+
+    def host(self, hops: tuple[str, ...], make: Callable[[], Host]) -> Host:
+        """The one at the end of these hops, made when it is first wanted; closed when they are."""
+        with self._lock:
+            host = self._hosts.get(hops)
+            if host is None:
+                host = self._hosts[hops] = make()
+            if self._closed:  # a dial may still be on its way when close() comes
+                host.close()
+            return host
+
+    def only(self, hops: tuple[str, ...]) -> None:
+        """Give up all others, which the ssh config no longer names."""
+        with self._lock:
+            others = [self._hosts.pop(way) for way in list(self._hosts) if way != hops]
+        for host in others:
+            host.close()
+
+    def all(self) -> tuple[Host, ...]:
+        """Those that there are."""
+        with self._lock:
+            return tuple(self._hosts.values())
+
+    def close(self) -> None:
+        """Give all of them up. Never blocks."""
+        with self._lock:
+            self._closed = True
+        for host in self.all():
+            host.close()
+
+
 class ConfigRoute:
     """As the ssh config says: ProxyJump, ProxyCommand, or a plain connection."""
 
@@ -52,11 +91,10 @@ class ConfigRoute:
         make_jump: Callable[[str, Callable[[], SshTarget]], Host],
         ssh_config: Path | None,
         depth: int,
+        jumps: Jumps | None = None,
     ) -> None:
         self._make_jump, self._ssh_config, self._depth = make_jump, ssh_config, depth
-        self._hops: tuple[str, ...] = ()
-        self._jump: Host | None = None
-        self._closed = False
+        self._jumps, self._own = jumps or Jumps(), jumps is None
 
     def open(self, target: SshTarget, limits: Limits, progress: Progress) -> Wire:
         """A stream to the target; each hop has the whole of its own time limit."""
@@ -83,14 +121,10 @@ class ConfigRoute:
         if self._depth >= _HOPS_MAX:
             why = f"ProxyJump leads through more than {_HOPS_MAX} machines, most likely in a circle"
             raise FaultError(Fault(FaultKind.FAILED, what_of(target), why, "correct the ssh config"))
-        if self._jump is None or self._hops != target.proxy_jump:
-            if self._jump is not None:
-                self._jump.close()
-            *before, last = self._hops = target.proxy_jump
-            self._jump = self._make_jump(last, lambda: self._resolve(last, tuple(before)))
-        if self._closed:  # a dial may still be on its way when close() comes
-            self._jump.close()
-        return self._jump
+        *before, last = hops = target.proxy_jump
+        if self._own:
+            self._jumps.only(hops)
+        return self._jumps.host(hops, lambda: self._make_jump(last, lambda: self._resolve(last, tuple(before))))
 
     def _resolve(self, hop: str, before: tuple[str, ...]) -> SshTarget:
         found = resolve(hop, ssh_config=self._ssh_config)
@@ -99,12 +133,12 @@ class ConfigRoute:
 
     def retry_now(self) -> None:
         """Let the jump host be tried at once, too."""
-        forget = getattr(self._jump, "retry_now", None)
-        if forget is not None:
-            forget()
+        for jump in self._jumps.all():
+            forget = getattr(jump, "retry_now", None)
+            if forget is not None:
+                forget()
 
     def close(self) -> None:
-        """Give the jump host up. Never blocks."""
-        self._closed = True
-        if self._jump is not None:
-            self._jump.close()
+        """Give the jump host up, unless others go through it as well. Never blocks."""
+        if self._own:
+            self._jumps.close()

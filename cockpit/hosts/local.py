@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, cast
 
 from cockpit.hosts.base import Channel, Completed, LineStream
+from cockpit.hosts.budget import Gate
 from cockpit.hosts.calls import Call, Calls
 from cockpit.hosts.lines import LineCutter
 from cockpit.hosts.wire import TcpChannel, connect_tcp, spawn
@@ -44,6 +45,7 @@ class LocalHost:
 
     def __init__(self) -> None:
         self._calls = Calls(self.name)
+        self._gate = Gate()
 
     @property
     def name(self) -> str:
@@ -105,17 +107,20 @@ class LocalHost:
 
     def open_tcp(self, address: str, port: int, *, deadline_s: float) -> Channel:
         """A plain TCP connection from this machine."""
-        what = f"{printable(address)}:{port}"
+        what, until = f"{printable(address)}:{port}", time.monotonic() + deadline_s
         call: Call[TcpChannel] = Call()
         self._calls.add(call)
 
         def connect(_: Call[TcpChannel]) -> TcpChannel:
-            wire = connect_tcp(address, port, timeout_s=deadline_s, user_timeout_s=_USER_TIMEOUT_S)
+            if not self._gate.enter(until):
+                raise TimeoutError
+            left_s = max(0.1, until - time.monotonic())
+            wire = connect_tcp(address, port, timeout_s=left_s, user_timeout_s=_USER_TIMEOUT_S)
             return TcpChannel(wire, what)
 
         try:
             call.start(connect, discard=TcpChannel.close, name="open-tcp")
-            channel = call.wait(time.monotonic() + deadline_s + 0.1)
+            channel = call.wait(until + 0.1)
         except TimeoutError:
             raise FaultError(Fault(FaultKind.TIMEOUT, what, f"no connection within {deadline_s:g} s")) from None
         except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +14,13 @@ from cockpit.config import NodeAccess
 from cockpit.hosts.base import Host
 from cockpit.hosts.dial import Limits
 from cockpit.hosts.host_keys import Pins
-from cockpit.hosts.jump import ThroughHost
+from cockpit.hosts.jump import Jumps, ThroughHost
 from cockpit.hosts.ssh import SshHost, config_route, with_via
 from cockpit.hosts.ssh_target import SshTarget, check_name, resolve
+from cockpit.hosts.turns import Turns
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
-# sshd drops logins at random once 10 are under way (MaxStartups 10:30:100).
-SETUPS_AT_ONCE = 8
 _DROP_RETRIES = 5
 
 
@@ -39,7 +38,8 @@ class NodePool:
     ) -> None:
         self._head, self._access, self._ssh_config = head, access, ssh_config
         self._limits = limits or Limits()
-        self._slots = threading.BoundedSemaphore(SETUPS_AT_ONCE)
+        self._turns = Turns(self._way_is_there)
+        self._jumps = Jumps()
         self._lock = threading.Lock()
         self._nodes: OrderedDict[str, SshHost] = OrderedDict()
         self._closed = False
@@ -80,13 +80,14 @@ class NodePool:
     def _new(self, name: str, address: str) -> SshHost:
         through_head = self._access.via == "head"
         pins = self._pins.setdefault(name, Pins()) if self._pinning else None
-        route = ThroughHost(self._head) if through_head else config_route(self._ssh_config, self._limits)
+        limits, jumps = self._limits, self._jumps
+        route = ThroughHost(self._head) if through_head else config_route(self._ssh_config, limits, jumps=jumps)
         return SshHost(
             name,
             lambda: self._resolve(name, address, pins),
             route,
             limits=self._limits,
-            dial_slots=self._slots,
+            turns=self._turns,
             drop_retries=_DROP_RETRIES,
         )
 
@@ -107,6 +108,13 @@ class NodePool:
             target = replace(target, user=head.user)
         return with_via(target, self._head.name)
 
+    def _way_is_there(self) -> bool:
+        return self._access.via != "head" or bool(getattr(self._head, "connected", True))
+
+    def prefer(self, names: Iterable[str]) -> None:
+        """Connect these before all others: somebody looks at them."""
+        self._turns.prefer(frozenset(names))
+
     def forget(self, name: str) -> None:
         """Give up the connection to one node, which may come back as another machine with another key.
 
@@ -115,6 +123,7 @@ class NodePool:
         with self._lock:
             host = self._nodes.pop(name, None)
             self._pins.pop(name, None)
+        self._turns.forget(name)
         if host is not None:
             host.close()
 
@@ -132,3 +141,4 @@ class NodePool:
             hosts, self._nodes = list(self._nodes.values()), OrderedDict()
         for host in hosts:
             host.close()
+        self._jumps.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,14 +12,16 @@ from typing import TypeVar
 from paramiko.channel import Channel as ParamikoChannel
 
 from cockpit.hosts.base import Channel, Completed, LineStream, command_line
+from cockpit.hosts.budget import Gate
 from cockpit.hosts.calls import Call, Calls
 from cockpit.hosts.dial import Connection, Limits, RetiredError, Stage
 from cockpit.hosts.dialer import Dialer
-from cockpit.hosts.jump import ConfigRoute, Route
+from cockpit.hosts.jump import ConfigRoute, Jumps, Route
 from cockpit.hosts.local import too_much
 from cockpit.hosts.session import Conversation, SshStream, TooMuchError, start_command
 from cockpit.hosts.ssh_faults import forward_fault, what_of
 from cockpit.hosts.ssh_target import SshTarget, parse_written, resolve
+from cockpit.hosts.turns import Turns
 from cockpit.hosts.wire import TcpChannel, Wire
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
@@ -43,15 +44,15 @@ def open_ssh(head: str, *, ssh_config: Path | None = None, limits: Limits | None
     )
 
 
-def config_route(ssh_config: Path | None, limits: Limits, depth: int = 0) -> Route:
-    """The way the ssh config names; its jump hosts are SshHosts of their own."""
+def config_route(ssh_config: Path | None, limits: Limits, depth: int = 0, jumps: Jumps | None = None) -> Route:
+    """The way the ssh config names; its jump hosts are SshHosts of their own, or those of `jumps`."""
 
     def jump(hop: str, resolver: Callable[[], SshTarget]) -> SshHost:
         parse_written(hop)
         # What goes through a jump host is encrypted already: compressing it there only costs time.
         return SshHost(hop, resolver, config_route(ssh_config, limits, depth + 1), limits=limits, compress=False)
 
-    return ConfigRoute(jump, ssh_config, depth)
+    return ConfigRoute(jump, ssh_config, depth, jumps)
 
 
 class SshHost:
@@ -65,19 +66,21 @@ class SshHost:
         *,
         limits: Limits,
         compress: bool = True,
-        dial_slots: threading.Semaphore | None = None,
+        turns: Turns | None = None,
         drop_retries: int = 2,
     ) -> None:
         self._name = printable(name)
         self.route = route
         self._calls = Calls(self._name)
+        self._gate = Gate()
         self._dialer = Dialer(
             self._name,
             resolver,
             route,
             limits=limits,
             compress=compress,
-            dial_slots=dial_slots,
+            gate=self._gate,
+            turns=turns,
             drop_retries=drop_retries,
         )
 
@@ -168,7 +171,10 @@ class SshHost:
         until = time.monotonic() + deadline_s
         what = f"{printable(address)}:{port} through {self._name}"
 
-        def work(connection: Connection, _: Call[TcpChannel], stage: Stage) -> TcpChannel:
+        def work(connection: Connection, call: Call[TcpChannel], stage: Stage) -> TcpChannel:
+            stage.words = "waiting behind other new connections through it"
+            if not self._gate.enter(until) or call.cancelled:
+                raise TimeoutError
             stage.words = f"connecting to {what}"
             connection.enter()
             try:

@@ -22,8 +22,9 @@ from cockpit.sources.gpu_events import NodeEvents
 from cockpit.sources.gpu_history import GpuHistory
 from cockpit.text import printable
 
-OPEN_DEADLINE_S = 20.0
+OPEN_DEADLINE_S = 60.0  # the wait for a turn among all other nodes is part of it
 STARTS_AT_ONCE = 12  # a collect, so that dialling a big fleet leaves the machine to the user
+KEEP_S = 30.0  # with more nodes than may be watched, one stays that was on the screen so lately
 RETRY_FIRST_S = 2.0
 RETRY_MAX_S = 60.0
 WORKED_S = 10.0  # a probe that has told its node for so long ended by no fault of its own: it is retried soon
@@ -71,6 +72,7 @@ class Nodes(Protocol):
     """What reaches nodes by address (hosts.pool.NodePool)."""
 
     def node(self, name: str, address: str = "") -> Host: ...
+    def prefer(self, names: Iterable[str]) -> None: ...
     def forget(self, name: str) -> None: ...
     def close(self) -> None: ...
 
@@ -91,6 +93,10 @@ class FleetStreams:
         self._interval_s, self._clock = interval_s, clock
         self._nodes: Nodes | None = None
         self._streams: dict[str, _NodeStream] = {}
+        self._known: dict[str, Target] = {}  # those that were ever connected to, and are still there
+        self._wishes: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
+        self._preferred, self._held = self._wishes
+        self._preferred_at: dict[str, float] = {}  # node -> when it was last on the screen (steady clock)
         self._lock = threading.Lock()
         self._closed = False
         self.history = GpuHistory()
@@ -102,8 +108,11 @@ class FleetStreams:
         with self._lock:
             if self._closed:
                 return FleetReading()
+            self._heed_wishes()
             self._let_go({target.node: target for target in wanted})
             new = [target for target in wanted if target.node not in self._streams]
+            new.sort(key=lambda target: target.node not in self._preferred)
+            self._make_room(new)
             for target in new[: max(0, min(STARTS_AT_ONCE, self._most - len(self._streams)))]:
                 self._streams[target.node] = self._start(target)
             watches = {name: stream.look() for name, stream in self._streams.items()}
@@ -112,20 +121,56 @@ class FleetStreams:
         return FleetReading(watches, left_out)
 
     def _let_go(self, wanted: Mapping[str, Target]) -> None:
-        for name, stream in list(self._streams.items()):
-            if wanted.get(name) != stream.target:
-                del self._streams[name]
-                stream.stop()
-                self.history.forget(name)
-                self.efa.forget(name)
-                self.traffic.forget(name)
+        for name, target in list(self._known.items()):
+            if wanted.get(name) != target:
+                del self._known[name]
+                self._preferred_at.pop(name, None)
+                self._end(name)
+                with suppress(Exception):
+                    self._pool().forget(name)
+
+    def _end(self, name: str) -> None:
+        if (stream := self._streams.pop(name, None)) is not None:
+            stream.stop()
+            self.history.forget(name)
+            self.efa.forget(name)
+            self.traffic.forget(name)
+
+    def prefer(self, names: Iterable[str], *, held: Iterable[str] = ()) -> None:
+        """Watch these nodes, which somebody looks at, before all others; let go of none that is held. Never blocks."""
+        self._wishes = frozenset(names), frozenset(held)
+
+    def _heed_wishes(self) -> None:
+        names, self._held = self._wishes
+        self._preferred_at.update(dict.fromkeys(names, self._clock.steady()))
+        if names != self._preferred:
+            self._preferred = names
+            if self._nodes is not None:
+                self._nodes.prefer(names)
+
+    def _make_room(self, new: Iterable[Target]) -> None:
+        """Where no more may be watched, let go of those that were on the screen the longest ago, for those that are."""
+        wanted = sum(1 for target in new if target.node in self._preferred)
+        short = min(wanted, STARTS_AT_ONCE) - (self._most - len(self._streams))
+        if short <= 0:
+            return
+        latest = self._clock.steady() - KEEP_S
+        others = self._streams.keys() - self._preferred - self._held
+        seen = {name: self._preferred_at.get(name, -1.0) for name in self._streams if name in others}
+        for name in sorted((name for name, at in seen.items() if at <= latest), key=seen.__getitem__)[:short]:
+            self._end(name)
 
     def _start(self, target: Target) -> _NodeStream:
-        if self._nodes is None:
-            self._nodes = self._open_nodes()
-        stream = _NodeStream(target, self._nodes, self._interval_s, self._clock, self._kept)
+        self._known[target.node] = target
+        stream = _NodeStream(target, self._pool(), self._interval_s, self._clock, self._kept)
         stream.start()
         return stream
+
+    def _pool(self) -> Nodes:
+        if self._nodes is None:
+            self._nodes = self._open_nodes()
+            self._nodes.prefer(self._preferred)
+        return self._nodes
 
     def _kept(self, node: str, reading: NodeReading) -> None:
         self.history.add(node, reading)
@@ -185,8 +230,6 @@ class _NodeStream:
         self._wake.set()
         if stream is not None:
             _close(stream)
-        with suppress(Exception):
-            self._nodes.forget(self.target.node)
 
     def wake(self) -> None:
         self._wake.set()

@@ -6,7 +6,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -102,6 +102,8 @@ class Pool:
         self.go.wait(10)
         self.held.add(name)
         return self.host
+
+    def prefer(self, names: Iterable[str]) -> None: ...
 
     def forget(self, name: str) -> None:
         self.held.discard(name)

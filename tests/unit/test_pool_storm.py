@@ -1,0 +1,118 @@
+"""The head's budget, counted where SSH meets the network: 256 nodes, half of them hung, and a head that goes away."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cockpit.hosts.budget import CONNECTIONS_PER_S, LOGINS_MAX, SESSIONS_MAX
+from cockpit.models import FaultError
+from tests.unit.pool_world import World
+
+NODES, HUNG = 256, range(0, 256, 2)
+
+
+@pytest.fixture(autouse=True)
+def same_every_time() -> None:
+    random.seed(7)
+
+
+def healthy(world: World) -> set[str]:
+    return set(world.names) - world.hung
+
+
+def test_a_storm_stays_within_the_budget_of_the_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=NODES, hung=HUNG)
+    world.sim.run(50)
+    assert world.told() == healthy(world)  # each had its turn, though every other one hangs
+    assert min(world.tries().values()) >= 1
+    world.take_head_away()
+    world.sim.run(60)
+    assert world.connected() == set()
+    world.up, back_at = True, world.sim.now
+    world.sim.run(75)
+    assert world.told(back_at) == healthy(world)
+    assert world.worst_second() <= CONNECTIONS_PER_S
+    assert world.sessions_most <= SESSIONS_MAX
+    assert len(world.logins) <= 12
+    tries = world.tries()
+    assert {tries[name] for name in healthy(world)} == {2}
+    # Those that hang are tried less and less often, and none of them more often than the others.
+    hung = [tries[name] for name in world.hung]
+    assert max(hung) <= 6
+    assert max(hung) - min(hung) <= 2
+
+
+def test_what_is_on_the_screen_comes_first_also_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=96, hung=range(0, 64, 2))
+    seen = {f"n{number}" for number in range(70, 90)}
+    world.streams.prefer(seen)
+    world.sim.run(30)
+    assert set(first(world, 20)) == seen
+    world.take_head_away()
+    world.sim.run(60)
+    world.up, back_at = True, world.sim.now
+    world.sim.run(60)
+    after = [name for at, name in world.opened if at >= back_at]
+    assert seen <= set(after[:24])
+
+
+def first(world: World, count: int) -> list[str]:
+    return [name for _, name in world.opened[:count]]
+
+
+def test_with_more_nodes_than_may_be_watched_those_on_the_screen_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=64, most=16)
+    world.sim.run(30)
+    assert world.told() == {f"n{number}" for number in range(16)}
+    seen, again = {"n40", "n41", "n42", "n43"}, {"n50", "n51"}
+    world.streams.prefer(seen, held=["n0"])
+    world.sim.run(10)
+    assert world.told() >= seen | {"n0"}
+    assert len(world.connected()) <= 16
+    world.streams.prefer(again)
+    world.sim.run(40)
+    assert world.told() >= again | seen  # those that were on the screen the longest ago, or never, have gone
+    assert world.worst_second() <= CONNECTIONS_PER_S
+
+
+def test_a_head_that_lets_us_in_and_throws_us_out_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=64)
+    world.throws_out_after_s = 0.3
+    world.sim.run(180)
+    assert len(world.logins) <= 24
+    world.throws_out_after_s = None
+    world.sim.run(120)
+    assert world.told() == set(world.names)
+
+
+def test_a_head_that_never_answers_is_waited_for_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=96)
+    world.up = world.refuses = False
+    world.sim.run(60)
+    assert world.opened == []
+    assert len(world.logins) <= 8
+    world.up = True
+    world.sim.run(120)
+    assert world.told() == set(world.names)
+    assert world.worst_second() <= CONNECTIONS_PER_S
+
+
+def test_sessions_of_the_head_are_never_more_than_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=0)
+    done, late = [], []
+
+    def ask() -> None:
+        try:
+            done.append(world.head.run(["sacct"], deadline_s=60).rc)
+        except FaultError as error:
+            late.append(error.fault)
+
+    for _ in range(100):
+        world.sim.start(ask)
+    world.sim.run(90)
+    assert done == [0] * 100
+    assert late == []
+    assert world.sessions_most == SESSIONS_MAX
+    assert len([each for each in world.transports if each.up]) <= LOGINS_MAX
