@@ -62,7 +62,7 @@ class Changed(Message):
 class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
     """One cluster. It does no work while another cluster's screen is in front."""
 
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-low"), (LOW, "-high")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]  # noqa: RUF012 - Textual declares it so
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("subject"), *bindings("change")]
 
     def __init__(self, cluster: Cluster) -> None:

@@ -26,7 +26,7 @@ def _table() -> dict[int, str]:
     table |= {0x2400 + code: "?" for code in range(0x20)}  # what stands for a control character
     table |= {ord(sign): stand_in for sign, stand_in in _WORDS.items()}
     table |= {ord(sign): ASCII.ramp[place] for place, sign in enumerate(UNICODE.ramp)}
-    for name in ("up", "down", "left", "right", "rule", "mark", "thumb", "cut", "dot"):
+    for name in ("left", "right", "rule", "mark", "thumb", "cut", "dot"):  # arrows of the order are drawn by `signs`
         table[ord(getattr(UNICODE, name))] = getattr(ASCII, name)
     return table | {ord(sign): ASCII.states[health] for health, sign in UNICODE.states.items()}
 

@@ -40,8 +40,9 @@ def _states(text: str) -> Mapping[Health, str]:
     return MappingProxyType(dict(zip(Health, text, strict=True)))
 
 
-UNICODE = Signs(_states("●○◆▲✖"), "▲", "▼", "‹", "›", "─", "▌", "┃", "…", "·", "▁▂▃▄▅▆▇█")
-ASCII = Signs(_states("*?#^x"), "^", "v", "<", ">", "-", "+", "|", "~", "-", "_.:=+o%@")
+# The arrows of the order must not be a state's sign: `sort state ▲` reads as a warning.
+UNICODE = Signs(_states("●○◆▲✖"), "↑", "↓", "‹", "›", "─", "▌", "┃", "…", "·", "▁▂▃▄▅▆▇█")
+ASCII = Signs(_states("*?#^x"), "/", "\\", "<", ">", "-", "+", "|", "~", "-", "_.:=+o%@")
 
 
 def signs(app: object) -> Signs:

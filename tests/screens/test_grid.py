@@ -101,8 +101,8 @@ async def test_sort_keys_keep_the_cursor_row() -> None:
         assert order(app) == ("load", True)
         assert app.grid.cursor_key == "n001"
         assert shown(app)[0] == "n008"
-        assert "sort load ▼" in screen_lines(app)[0]
-        assert "load▼" in screen_lines(app)[1]
+        assert "sort load ↓" in screen_lines(app)[0]
+        assert "load↓" in screen_lines(app)[1]
         await pilot.press("I")
         assert order(app) == ("load", False)
         await pilot.press("greater_than_sign")

@@ -56,7 +56,7 @@ def test_wide_drops_nothing_and_scrolls_by_columns_until_the_last_is_whole() -> 
 
 
 def test_a_number_at_the_right_edge_is_whole_or_not_there() -> None:
-    numbers = [column("a", 8), column("b", 10), Column("n", "n", str, width=9, align="right")]
+    numbers: list[Column[str]] = [column("a", 8), column("b", 10), Column("n", "n", str, width=9, align="right")]
     for width in range(22, 40):
         slots = arrange(numbers, {}, width, wide=True).slots
         assert slots[-1].width == 9 or ids(Layout(slots, width, 1)) == ["a", "b"]

@@ -84,7 +84,7 @@ async def test_text_from_outside_stays_where_the_terminal_has_it() -> None:
 def test_every_sign_of_ours_has_a_stand_in_of_its_width() -> None:
     from rich.cells import cell_len
 
-    ours = "●○◆▲✖▼‹›─▌┃…·▁▂▃▄▅▆▇█→←↑↓×–—°┤│┌┐└┘├┴╭╯␛␊\ufffd" + "".join(themes.UNICODE.states.values())
+    ours = "●○◆▲✖‹›─▌┃…·▁▂▃▄▅▆▇█→←↑↓×–—°┤│┌┐└┘├┴╭╯␛␊\ufffd" + "".join(themes.UNICODE.states.values())
     assert ascii_text(ours).isascii()
     for text in (ours, "reading from head …", "93 °C", "93°", "a…", "job 1 · maria → next", "gpu – 3"):
         assert ascii_text(text).isascii()

@@ -1,4 +1,4 @@
-"""A window of a few lines, as a split tmux pane is: the worst thing is seen, and everything comes back with the room."""
+"""A window of a few lines, as a split tmux pane is: the worst is seen, and everything comes back with the room."""
 
 from __future__ import annotations
 
