@@ -197,7 +197,7 @@ class CostTable:
             Column("usd", "$/h", _money, lambda r: r.usd_h, 8, 12, "right", down_first=True,
                    note="all of the line by the hour"),
             Column("gpus", "gpus", lambda r: _count(r.gpus), lambda r: r.gpus, 4, 6, "right", 2, down_first=True),
-            Column("who", "who", lambda r: r.who, lambda r: r.who or None, 3, 16, drop=1, cut=True),
+            Column("who", "who", lambda r: r.who, lambda r: r.who or None, 6, 16, drop=1, cut=True),
             Column("each", "each", lambda r: _usd(r.each_usd_h), lambda r: r.each_usd_h, 6, 10, "right", 4,
                    note="one of them by the hour"),
             Column("market", "market", lambda r: r.market, lambda r: r.market or None, 4, 14, drop=6,

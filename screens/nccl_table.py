@@ -45,7 +45,7 @@ class NcclTable:
                    down_first=True),
             Column("busbw", "GB/s", busbw_cell, lambda r: r.run.busbw_large_gbs, 6, 8, "right", down_first=True,
                    note="bus bandwidth at the largest size"),
-            Column("pct", "of expected", expected_cell, lambda r: r.run.pct, 11, 30, drop=3, cut=True,
+            Column("pct", "of expected", expected_cell, lambda r: r.run.pct, 14, 30, drop=3, cut=True,
                    note="share of what is expected"),
             Column("trend", "trend", trend_cell, lambda r: r.trend_pct, 5, 7, "right", drop=2,
                    note="against the last good one of the same shape"),
@@ -97,10 +97,10 @@ def busbw_cell(row: NcclRow) -> Cell:
 
 
 def expected_cell(row: NcclRow) -> Cell:
-    """`94% of 470 usual here`: the share, and what it is a share of."""
+    """`94% of 470, usual here`: the share, and what it is a share of."""
     if row.run.pct is None or row.expected is None:
         return MISSING
-    whose = {"history": " usual here", "catalogue": " catalogue"}.get(row.expected.basis, "")
+    whose = {"history": ", usual here", "catalogue": ", catalogue"}.get(row.expected.basis, "")
     return f"{row.run.pct:.0f}% of {row.expected.good_gbs:.0f}{whose}"
 
 

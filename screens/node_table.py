@@ -29,7 +29,7 @@ class NodeTable:
         return (
             Column("node", "node", lambda n: n.name, _by_name, 8, 40),
             Column("state", "state", _state, lambda n: -_RANK[n.health], 10, 24, note="by it: worst first"),
-            Column("queue", "queue", _queues, lambda n: sorted(n.partitions), 5, 18, drop=8, cut=True),
+            Column("queue", "queue", _queues, lambda n: sorted(n.partitions), 9, 30, drop=8, cut=True),
             Column("gpus", "gpus", _gpus, lambda n: n.gpus_used, 4, 7, "right", 2, down_first=True,
                    note="in use, of all"),
             Column("jobs", "jobs", self._jobs, self._job_order, 6, 22, drop=3, live=True, note="what runs on it"),

@@ -12,9 +12,10 @@ from cockpit.gpu_models import EfaDevice, NodeReading
 from cockpit.sources.efa_traffic import EfaTraffics
 from cockpit.words import byte_rate
 from screens.commands import Context
-from screens.detail_registry import details, explain, title
+from screens.detail_registry import details, explain
 from screens.lines import Subject
 from screens.palette_search import Catalog
+from screens.subjects import title
 from tests.unit.details_cluster import lead, leads_to, texts, watched, with_reading
 
 NODE, OTHER = "gpu-st-p5-1", "gpu-st-p5-2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from cockpit.nccl.models import Shape
 from cockpit.nccl.place import history_path
 from screens import nccl_table
 from screens.detail_registry import details, explain
+from screens.grid_paint import fit
 from screens.lines import Line, Subject, links
 from screens.nccl_book import NcclBook, nccl_book, rows_of
 from screens.nccl_curve import Curve, curve_lines
@@ -64,6 +66,14 @@ def test_the_first_run_is_held_against_the_catalogue_the_next_against_it(history
     assert nccl_table.trend_cell(newest)[1] == "critical"
     assert "usual here" in str(nccl_table.expected_cell(newest))
     assert nccl_table.health(newest) in (Health.WARN, Health.CRITICAL)
+
+
+def test_the_narrowest_column_of_what_is_expected_cuts_no_number(history: History) -> None:
+    add_run(history, Speeds(), 1000.0)
+    add_run(history, Speeds(sockets=True), 2000.0)
+    column = next(c for c in nccl_table.NcclTable(lambda: 0.0).columns() if c.id == "pct")
+    for row in rows_of(history.load(), Rules()):
+        assert re.search(r"\d,[ a-z]*…$", fit(str(nccl_table.expected_cell(row)), column.width, "…"))
 
 
 def test_a_bad_run_is_no_measure_for_later_ones(history: History) -> None:
