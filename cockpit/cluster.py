@@ -19,9 +19,8 @@ from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.cluster_questions import Questions
 from cockpit.config import CheckSettings, ClusterConfig, Rules
-from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, newest_at
+from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, has_looked, newest_at
 from cockpit.fleet_state import Fleet, Silence
-from cockpit.gpu_models import DriverState
 from cockpit.gpu_problems import FleetProblems
 from cockpit.gpu_wiring import INTERVAL_S, PROMETHEUS, GpuWiring
 from cockpit.hosts import open_host, retry_now
@@ -32,7 +31,7 @@ from cockpit.models import Fault, FaultError, FaultKind, Freshness, Node, Proble
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
-from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, NodeWatch, Target
+from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.sources.storage import STORAGE
 from cockpit.store import SourceState, Store
@@ -360,7 +359,7 @@ class Cluster(Questions):
         while self.clock.steady() < until:
             poller.poll_once()
             watches = self.view.fleet.nodes.values() if self.view.fleet else ()
-            told = sum(1 for watch in watches if watch.fault or _has_looked(watch))
+            told = sum(1 for watch in watches if watch.fault or has_looked(watch))
             if told >= min(len(list(self._gpu_targets())), self.config.nodes.max):
                 return
             time.sleep(0.2)
@@ -379,11 +378,6 @@ class Cluster(Questions):
     def trusts(self, source: SourceKey[Any]) -> bool:
         """True while the data of a source are live."""
         return self.store.state(source).freshness(self.clock.steady()) is Freshness.LIVE
-
-
-def _has_looked(watch: NodeWatch) -> bool:
-    """Whether the probe has come as far as the driver, which takes seconds on a node just booted."""
-    return watch.reading is not None and watch.reading.driver.state is not DriverState.STARTING
 
 
 def _mount_sources(view: View) -> Iterable[str]:

@@ -241,3 +241,8 @@ def worst_first(row: GpuRow) -> tuple[int, int]:
     util = known(row.sample.util_pct) if row.sample else None
     use = len(_LITTLE_PCT) if util is None or not row.allocated else bisect_right(_LITTLE_PCT, util)
     return -_ORDER.index(row.health), use
+
+
+def has_looked(watch: NodeWatch) -> bool:
+    """Whether the probe has come as far as the driver, which takes seconds on a node just booted."""
+    return watch.reading is not None and watch.reading.driver.state is not DriverState.STARTING
