@@ -11,6 +11,8 @@ from textual.widgets import Static
 
 from screens.key_line import QUIT, Key
 
+STARTING = "starting"
+
 
 def bound(key: Key) -> Binding:
     """A line of the key table as Textual wants it."""
@@ -31,7 +33,7 @@ class StartScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(Content(f" {self._cluster} "), classes="bright")
-        yield Static(Content(" starting"))
+        yield Static(Content(f" {STARTING}"))
 
     async def on_key(self, event: events.Key) -> None:
         """Keep it for the cluster's screen; what leaves does so now."""

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.bench import report
+from tests.bench import parts, report
+from tests.bench.budgets import PARTS
 from tests.bench.engine import measure_engine
 from tests.bench.flat import flat_queue
 from tests.bench.keys import measure_keys
@@ -39,6 +40,7 @@ class Bench:
         self._runs = 1 if quick else 3
         self._rest_s, self._keys_s = (5.0, 6.0) if quick else (9.0, 10.0)
         self._began = time.monotonic()
+        self._warm = False  # whether anything was started before
 
     def note(self, section: str, column: str, measure: Callable[[], dict[str, Any]]) -> None:
         """Measure and keep; a measurement that fails is told and leaves its figures out."""
@@ -53,7 +55,7 @@ class Bench:
     def cluster(self, section: str, column: str, target: Target, *, only: str = "starts quiet changes keys") -> None:
         """What `only` names about one target."""
         if "starts" in only:
-            first = not self.sections
+            first, self._warm = not self._warm, True
             self.note(section, column, lambda: measure_starts(target, self._runs, warm_up=first))
         if "quiet" in only:
             self.note(section, column, lambda: measure_quiet(target, self._rest_s))
@@ -66,6 +68,7 @@ class Bench:
         """One slurmctld; `whole` also measures a small terminal, single jobs, and the cockpit on the head."""
         size = f"{nodes:,} nodes, {jobs:,} entries"
         with rig_targets(size, nodes, jobs) as (ssh, local):
+            self.note(PARTS, size, lambda: parts.measure_reads(ssh) | parts.measure_requests(ssh))
             if not whole:
                 self.cluster("Over SSH", size, ssh, only="starts quiet keys")
                 return
@@ -100,6 +103,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started us in the background
     about, bench = report.machine(), Bench(quick)
+    bench.note(PARTS, "anywhere", parts.measure_loading)
     if (reason := no_rig()) is None:
         for nodes, jobs in (BIG,) if quick else (SMALL, BIG):
             bench.rig(nodes, jobs, whole=(nodes, jobs) == BIG and not quick)

@@ -34,6 +34,7 @@ ROWS: tuple[Row, ...] = (
     Row("blank_paint_s", "first paint of an empty Textual app", "s"),
     Row("first_paint_s", "first paint", "s"),
     Row("first_paint_ratio", "first paint / empty app", "×", 1.25),
+    Row("panes_s", "the panes, with data or without", "s"),
     Row("raw_s", "raw `sinfo`, then raw `squeue`", "s"),
     Row("raw_together_s", "both at the same time", "s"),
     Row("watch_s", "first data of `watch -n 5 squeue`", "s"),
@@ -79,16 +80,31 @@ ROWS: tuple[Row, ...] = (
     Row("diagnosis_cpu_s", "diagnosis of a hung job, processor time without the asking of nodes", "s"),
     Row("prometheus_cpu_s", "one look through Prometheus, processor time", "s"),
     Row("prometheus_mib", "the answers read for it", "MiB"),
+    Row("load_textual_s", "loading Textual, which every app of its kind does", "s"),
+    Row("load_frame_s", "then what the first paint needs", "s"),
+    Row("load_engine_s", "then the engine", "s"),
+    Row("load_ssh_s", "then SSH", "s"),
+    Row("load_screens_s", "then the screens", "s"),
+    Row("receive_cpu_s", "processor time of receiving the two answers of a refresh", "s"),
+    Row("compare_cpu_s", "of comparing and folding them where nothing has changed", "s"),
+    Row("sinfo_requests", "requests of one raw `sinfo` to slurmctld"),
+    Row("squeue_requests", "requests of one raw `squeue`"),
     Row("quit_s", "quit", "s", 0.5),
     Row("quit_hung_s", "quit while an open connection hangs", "s", 0.5),
     Row("quit_connecting_s", "quit while a connection is being made to a hung head", "s", 0.5),
 )
 
-# Why a budget is missed, as far as it is known; written under the tables for those that are.
+PARTS = "Where the time goes"
+
+# Why a budget is missed; written under the tables for those that are. In braces: figures of PARTS, at its last size.
 WHY = {
-    "first_paint_ratio": "the cockpit's own modules are loaded before the first paint, which an empty app has none of",
-    "first_data_s": "where Slurm answers within 0.1 to 0.4 s, the start of Python and Textual is most of it",
-    "cpu_pct": "every entry is compared and every changed one parsed at each read; the demo's probes are read here too",
-    "changing_cpu_pct": "the same, with more changed entries to parse and to sort in",
-    "requests_per_refresh": "squeue and sinfo ask slurmctld twice each (jobs or nodes, and the partitions)",
+    "first_paint_ratio": "the empty app loads Textual alone; what the first frame needs besides (command line, config,"
+    " themes, the app) takes {load_frame_s}",
+    "first_data_s": "loading Textual takes {load_textual_s}, the frame {load_frame_s}, the engine {load_engine_s}, SSH"
+    " {load_ssh_s}, the screens {load_screens_s}: the last beside the answer, all else before the question is asked",
+    "cpu_pct": "a refresh receives its answers in {receive_cpu_s} of processor time and compares and folds them in"
+    " {compare_cpu_s}, every 5 s; in the demo it is the lines of the probes",
+    "changing_cpu_pct": "the same, with changed entries to parse and to sort in",
+    "requests_per_refresh": "Slurm's own programs: one raw `sinfo` makes {sinfo_requests} requests, one raw `squeue`"
+    " {squeue_requests}",
 }

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tests.bench.budgets import ROWS, WHY, Figures, Row
+from tests.bench.budgets import PARTS, ROWS, WHY, Figures, Row
 
 Section = tuple[str, Mapping[str, Figures]]
 
@@ -64,8 +64,15 @@ def why(sections: Sequence[Section]) -> list[str]:
     over = [row for row in ROWS if any(row.missed(f) for _, columns in sections for f in columns.values())]
     if not over:
         return []
-    reasons = [f"- {row.title}: {WHY.get(row.figure, 'not known yet')}." for row in over]
+    reasons = [f"- {row.title}: {WHY.get(row.figure, 'not known yet').format_map(_parts(sections))}." for row in over]
     return ["## Missed, and why", "", *reasons, ""]
+
+
+def _parts(sections: Sequence[Section]) -> Mapping[str, str]:
+    """What reasons are made of, in words: each figure of PARTS as it is at the last size that has it."""
+    columns = [figures for title, columns in sections if title == PARTS for figures in columns.values()]
+    found = {name: value for figures in columns for name, value in figures.items()}
+    return {row.figure: shown(found.get(row.figure), row.unit) for row in ROWS}
 
 
 def missed(sections: Sequence[Section]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from screens.start_screen import STARTING
 from tests.bench.blank import READY
 from tests.bench.stats import median, minus, ratio
 from tests.bench.targets import Target
@@ -31,6 +32,7 @@ def measure_starts(target: Target, runs: int, *, warm_up: bool = False) -> dict[
     return {
         "first_paint_s": paint,
         "blank_paint_s": middle("blank_s"),
+        "panes_s": middle("panes_s"),
         "first_paint_ratio": ratio(paint, middle("blank_s")),
         "first_data_s": data,
         "raw_s": middle("raw_s"),
@@ -52,7 +54,9 @@ def one_round(target: Target, has_data: Callable[[str], bool]) -> dict[str, floa
         blank.press(b"q")
         blank.wait_end(QUIT_S)
     with Terminal([str(COCKPIT), "--config", str(target.config)], env=target.env) as cockpit:
-        found["paint_s"] = _since(cockpit, cockpit.wait(lambda text: "reading from" in text, PAINT_S))
+        found["paint_s"] = _since(cockpit, cockpit.wait(lambda text: STARTING in text, PAINT_S))
+        shown = cockpit.wait(lambda text: "reading from" in text or has_data(text), PAINT_S)
+        found["panes_s"] = _since(cockpit, shown)
         found["data_s"] = _since(cockpit, cockpit.wait(has_data, DATA_S))
         pressed = cockpit.press(b"q")
         found["quit_s"] = minus(cockpit.wait_end(QUIT_S), pressed)
