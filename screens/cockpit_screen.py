@@ -107,6 +107,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
 
     def _start(self) -> None:
         self.cluster.store.listen(self._heard)
+        self.on_changed()  # what was read since the first paint
         self.cluster.start()
         self.set_timer(WARM_UP_AFTER_S, warm_up)
         threading.Thread(target=self._watch_silences, name="silences-begin", daemon=True).start()
