@@ -137,9 +137,12 @@ class Changes(Screen[None]):
     def pointed(self) -> Pointed:
         """The marked rows, else what the cursor is on; in a text the link under the cursor, then what it is about."""
         subject = self.subject()
-        if self.text_view() is not None:
+        if (text := self.text_view()) is not None:
             page = self.trail.here.subject
-            told = [[each] for each in dict.fromkeys((subject, page)) if each is not None]
+            if text.subject is not None and not text.state.chosen:
+                subject = None  # nobody has put the cursor on that line
+            # A list of everything, as one comes to with nothing under the cursor, is no target.
+            told = [[each] for each in dict.fromkeys((subject, page)) if each is not None and each.key]
             return [*told[:1], *self.suggested(), *told[1:]]
         if not isinstance(self.focused, Heatmap):
             marked = [Subject(self.pane.spec.kind, key) for key in self.pane.marked_keys]

@@ -60,6 +60,7 @@ class TextState:
     skip: int = 0
     left: int = 0  # cells scrolled away, only while lines are not broken
     pointed: bool = False
+    chosen: bool = False  # somebody has put the cursor where it is; it stands on the first line without that
     follow: bool = False  # stay at the end when lines are added
     linked: list[int] = field(default_factory=list)  # the lines with a link
     _rows: dict[int, list[Span]] = field(default_factory=dict)
@@ -121,7 +122,7 @@ class TextState:
         self._rows.clear()
         if not keep:
             self.cursor = self.link = self.top = self.skip = self.left = 0
-            self.pointed = False
+            self.pointed = self.chosen = False
         self.cursor, self.top = self.cursor + shift, self.top + shift
         row = self.cursor - self.top
         found = None if subject is None else self._line_of(subject)
@@ -187,6 +188,7 @@ class TextState:
     def go_to(self, line: int) -> None:
         """Put the cursor on a line and scroll no further than needed."""
         line = max(0, min(line, self.count - 1))
+        self.chosen = True
         if line != self.cursor:
             self.cursor, self.link = line, 0
         self._show_cursor()
@@ -211,13 +213,14 @@ class TextState:
         """To the last line."""
         self.pointed = False
         self.top, self.skip = self._last_top()
+        self.chosen = True
         if self.count:
             self.cursor, self.link = self.count - 1, 0
         self._settle()
 
     def page(self, rows: int) -> None:
         """Scroll by rows and take the cursor along on its row of the screen."""
-        self.pointed = False
+        self.pointed, self.chosen = False, True
         places = self.visible()
         row = next((at for at, place in enumerate(places) if place[0] == self.cursor), 0)
         before = (self.top, self.skip)
@@ -253,7 +256,7 @@ class TextState:
         """To the next link of the line, else to the side when lines are not broken."""
         count = len(links(self.lines[self.cursor])) if self.browsing else 0
         if count and 0 <= min(self.link, count - 1) + step < count:
-            self.link = min(self.link, count - 1) + step
+            self.link, self.chosen = min(self.link, count - 1) + step, True
             self._show_column()
         elif not self.wrap:
             self.left = max(0, min(self.left + step * max(8, self.width // 4), self._widest() - self.width))

@@ -10,6 +10,7 @@ import pytest
 from actions.audit import AuditLog
 from cockpit.models import Fault, FaultError, FaultKind
 from screens.choice import ChoiceMenu
+from screens.lines import Subject
 from screens.plan_dialog import PlanDialog
 from screens.run_view import RunView
 from tests.screens.change_app import Changed, changing, without_pauses
@@ -354,3 +355,26 @@ async def test_a_head_that_hangs_leaves_the_dialog_free_to_be_left() -> None:
         await at.pilot.pause()
         assert at.app.screen is at.app.cockpit
     assert at.writes == []
+
+
+async def test_with_nothing_under_the_cursor_no_action_finds_a_target_by_itself() -> None:
+    async with changing(pane="4") as at:
+        await at.press("slash", *"zzzz", "enter")
+        await at.press("D")
+        assert "nothing under the cursor" in at.told
+        await at.press("e", "D")
+        assert at.app.cockpit.in_detail
+        assert at.app.screen is at.app.cockpit  # no dialog
+
+
+async def test_the_list_of_all_problems_gives_a_target_only_where_somebody_has_put_the_cursor() -> None:
+    async with changing() as at:
+        await at.app.cockpit.go(Subject("problem", ""), "explained")
+        await at.pilot.pause()
+        await at.press("D")
+        assert "nothing under the cursor" in at.told
+        assert at.app.screen is at.app.cockpit
+        await at.press("tab", "shift+tab", "D")
+        await at.planned()
+        assert "drain gpu-st-p5-8" in at.text()
+        assert "that the problem is about" in at.text()
