@@ -47,6 +47,11 @@ class PlanDialog(Undisturbed[Agreed | Question | None]):
         Binding("up", "scroll_plan(-1)", show=False),
         Binding("pagedown", "page_plan(1)", show=False),
         Binding("pageup", "page_plan(-1)", show=False),
+        # Before a line that is typed in, where they would do next to nothing.
+        Binding("end", "plan_end(1)", show=False, priority=True),
+        Binding("home", "plan_end(-1)", show=False, priority=True),
+        Binding("G", "plan_end(1)", show=False),
+        Binding("g", "plan_end(-1)", show=False),
         Binding("tab", "next_entry(1)", show=False),
         Binding("shift+tab", "next_entry(-1)", show=False),
     ]
@@ -173,7 +178,7 @@ class PlanDialog(Undisturbed[Agreed | Question | None]):
         plan = self._named()
         if plan is not None:
             self._show_head(head_lines(plan, self._question.note))
-            title: list[Piece] = [("plan", "dim"), (" · ↑ ↓ scroll", "dim")]
+            title: list[Piece] = [("plan", "dim"), (" · ↑ ↓ pgdn end scroll", "dim")]
             self._text.show(plan_text(plan), title=title)
 
     def _named(self) -> Plan | None:
@@ -325,6 +330,14 @@ class PlanDialog(Undisturbed[Agreed | Question | None]):
     def action_page_plan(self, pages: int) -> None:
         """A page of the plan."""
         self._text.state.page(pages * max(1, self._text.state.height - 1))
+        self._text.sync()
+
+    def action_plan_end(self, step: int) -> None:
+        """To the last line of the plan, or to the first."""
+        if step > 0:
+            self._text.state.end()
+        else:
+            self._text.state.home()
         self._text.sync()
 
     def action_next_entry(self, step: int) -> None:

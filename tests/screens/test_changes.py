@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from actions.audit import AuditLog
 from cockpit.models import Fault, FaultError, FaultKind
@@ -13,6 +14,8 @@ from screens.choice import ChoiceMenu
 from screens.lines import Subject
 from screens.plan_dialog import PlanDialog
 from screens.run_view import RunView
+from screens.text_state import line_text
+from screens.text_view import TextView
 from tests.screens.change_app import Changed, changing, without_pauses
 from tests.screens.golden import assert_golden
 
@@ -378,3 +381,29 @@ async def test_the_list_of_all_problems_gives_a_target_only_where_somebody_has_p
         await at.planned()
         assert "drain gpu-st-p5-8" in at.text()
         assert "that the problem is about" in at.text()
+
+
+@pytest.mark.parametrize(("key", "end"), [("D", ("end", "home")), ("R", ("G", "g"))])
+async def test_the_end_of_a_long_plan_is_one_key_away(key: str, end: tuple[str, str]) -> None:
+    async with changing((80, 10)) as at:
+        if key == "R":
+            at.cursor_to("gpu-st-p5-6")
+        await at.press(key)
+        dialog = await at.planned()
+        state = dialog.query_one(TextView).state
+        last = line_text(state.lines[-1]).strip() or line_text(state.lines[-2]).strip()
+        assert not state.at_end
+        await at.press(end[0])
+        assert state.at_end
+        assert last[:40] in at.text()
+        await at.press(end[1])
+        assert (state.top, state.skip) == (0, 0)
+        assert at.writes == []
+
+
+async def test_letters_that_move_in_a_plan_are_typed_into_its_lines() -> None:
+    async with changing((80, 14)) as at:
+        await at.press("D")
+        await at.planned()
+        await at.press(*"Gg")
+        assert at.app.screen.query_one("#reason", Input).value == "Gg"
