@@ -11,10 +11,11 @@ from textual.message import Message
 from textual.screen import Screen
 
 from cockpit.cluster import Cluster
+from cockpit.text import printable
 from cockpit.words import plural
 from screens import outlet
 from screens.commands import Command, Entry
-from screens.lines import Piece
+from screens.lines import Line, Piece
 from screens.question import Agreed, Question
 
 if TYPE_CHECKING:
@@ -39,6 +40,31 @@ class DeepEnded(Message):
     def __init__(self, live: LiveDeep) -> None:
         super().__init__()
         self.live = live
+
+
+class DeepLeft:
+    """Diagnostics that run, when the cockpit is to be left: their job would go on with nobody to read what it says."""
+
+    patience_s = 10.0  # for Slurm to end its job
+    unsent = 1  # its job is cancelled
+
+    def __init__(self, live: LiveDeep) -> None:
+        self._live = live
+
+    def undone(self) -> list[Line]:
+        """What becomes of them when the cockpit is left now."""
+        live = self._live
+        end = "its job is cancelled; what it found so far is not kept"
+        title = f"GPU diagnostics of {plural(len(live.nodes), 'node')}"
+        return [[(title, "bright")], [f"  job {live.job_id} is {printable(live.state)}; {end}"]]
+
+    def stop(self) -> None:
+        """Cancel the job."""
+        self._live.stop()
+
+    def wait(self, seconds: float) -> None:
+        """Until it has ended, or for so long."""
+        self._live.over.wait(seconds)
 
 
 class CheckPlans(Screen[None]):
@@ -178,6 +204,12 @@ class CheckPlans(Screen[None]):
         run.question = answer.question
         self.refresh_chrome()
         await self.show_run(run)
+
+    @property
+    def unfinished_checks(self) -> list[DeepLeft]:
+        """Diagnostics whose job is in Slurm; before that their submission is what runs."""
+        live = self._deep
+        return [] if live is None or live.job_id is None or live.over.is_set() else [DeepLeft(live)]
 
     def deep_pieces(self) -> list[Piece]:
         """For the header: diagnostics that run."""

@@ -15,6 +15,7 @@ from screens.lines import Piece, Subject
 
 if TYPE_CHECKING:
     from screens.change_targets import Pointed
+    from screens.check_plans import DeepLeft
     from screens.leaving import Unfinished
     from screens.nccl_view import Watched
     from screens.pane import TablePane
@@ -47,6 +48,8 @@ class NcclTests(Screen[None]):
         def runs(self) -> Runs: ...
         @property
         def active_runs(self) -> list[Run]: ...
+        @property
+        def unfinished_checks(self) -> list[DeepLeft]: ...
 
         def subject(self) -> Subject | None: ...
         def text_view(self) -> TextView | None: ...
@@ -85,7 +88,7 @@ class NcclTests(Screen[None]):
         """What leaving the cockpit would cut short; a test counts once, not its submission too."""
         test = self.watched_test
         runs = [run for run in self.active_runs if test is None or run is not test.run]
-        return [*runs, *([test] if test is not None else [])]
+        return [*runs, *([test] if test is not None else []), *self.unfinished_checks]
 
     # From the key to the plan.
 

@@ -21,6 +21,7 @@ from cockpit.formats.output_paths import JobOutputs, OutputFile
 from cockpit.hosts.base import Completed
 from screens.check_book import check_book
 from screens.commands import Command
+from screens.leaving import LeaveDialog
 from screens.lines import Subject
 from tests.screens.change_app import Changed, changing, without_pauses
 from tests.screens.test_check_pane import until
@@ -186,3 +187,26 @@ def test_an_output_that_cannot_be_found_is_said(monkeypatch: pytest.MonkeyPatch)
     live.run()
     assert "/home/ops/x.out is on neither the head nor the first node" in live.fault
     assert live.kept is None
+
+
+async def test_leaving_asks_while_diagnostics_run_and_yes_cancels_their_job() -> None:
+    over = threading.Event()
+    live: Any = SimpleNamespace(nodes=("gpu-st-p5-1",), job_id=None, state="submitting", over=over, stop=over.set)
+    async with changing((120, 40)) as at:
+        at.app.cockpit._deep = live
+        assert at.app.unfinished == []  # nothing is in Slurm yet
+        live.job_id, live.state = 4711, "running [/]\x1b[2J"
+        await at.press("q")
+        await at.until(lambda: isinstance(at.app.screen, LeaveDialog))
+        assert "GPU diagnostics of 1 node" in at.said()
+        assert "job 4711 is running [/]" in at.said()
+        assert "its job is cancelled" in at.said()
+        await at.until(lambda: at.app.screen.focused is not None)
+        await at.press("n")
+        await at.until(lambda: at.app.screen is at.app.cockpit)
+        assert not over.is_set()
+        await at.press("q")
+        await at.until(lambda: at.app.screen.focused is not None and isinstance(at.app.screen, LeaveDialog))
+        await at.press("y")
+        await at.until(over.is_set)
+        assert at.app.unfinished == []
