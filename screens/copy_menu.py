@@ -38,6 +38,10 @@ class CopyMenuScreen(MenuScreen[None]):
         self.dismiss(None)
         outlet.copy(self.app, text)
 
+    def note_lines(self) -> int:
+        """The preview's: it is cut, and made only of what the cursor is on."""
+        return self.NOTE_LINES
+
     def note_of(self, entry: Entry | None) -> list[Line]:
         """The first lines of what would be copied, and how much it is."""
         if entry is None:

@@ -19,18 +19,22 @@ from screens.grid_canvas import TOP_LINES
 from screens.key_names import shown_keys
 from screens.keys import bindings
 from screens.lines import Line
-from screens.menu_grid import MenuGrid, entry_line, menu_columns
+from screens.menu_grid import MenuGrid, entry_lines, menu_columns
+from screens.text_state import line_text
 from screens.toasts import Undisturbed
+from screens.wrap import spans
 
 Result = TypeVar("Result")
 FRAME_LINES = 3  # the frame, and a blank line before the note
+NOTE_MARGIN = 4  # cells beside the note: frame and blank
+MOST_WIDE = 100
 
 
 class MenuScreen(Undisturbed[Result]):
     """The keys of its entries choose at once, enter chooses what the cursor is on; subclasses say what follows."""
 
     AUTO_FOCUS = "MenuGrid"
-    NOTE_LINES: ClassVar[int] = 2
+    NOTE_LINES: ClassVar[int] = 2  # at least
     BINDINGS: ClassVar[list[BindingType]] = bindings("menu")
     DEFAULT_CSS = """
     MenuScreen { align: center middle; }
@@ -58,7 +62,6 @@ class MenuScreen(Undisturbed[Result]):
 
     def on_mount(self) -> None:
         """Show the entries; the first that can be done is under the cursor."""
-        self._note.styles.height = self.NOTE_LINES
         self._grid.show(self.entries)
         possible = next((place for place, entry in enumerate(self.entries) if not entry.disabled), 0)
         self._grid.state.move_to(possible)
@@ -67,8 +70,15 @@ class MenuScreen(Undisturbed[Result]):
 
     def on_resize(self) -> None:
         """As many lines as there are entries, when the line below and the frame still fit."""
-        room = self.app.size.height - FRAME_LINES - self.NOTE_LINES
+        note = self._note.styles.height = self.note_lines()
+        room = self.app.size.height - FRAME_LINES - note
         self._grid.styles.height = max(TOP_LINES + 1, min(len(self.entries) + TOP_LINES, room))
+
+    def note_lines(self) -> int:
+        """As many as the longest note needs, so that a reason is read whole and the list stays where it is."""
+        width = min(MOST_WIDE, self.app.size.width) - NOTE_MARGIN
+        needed = (sum(len(spans(line_text(line), width)) for line in self.note_of(entry)) for entry in self.entries)
+        return max(self.NOTE_LINES, min(max(needed, default=0), self.app.size.height // 3))
 
     def tell(self) -> None:
         """Say below the list what is to be said of the line under the cursor."""
@@ -76,7 +86,7 @@ class MenuScreen(Undisturbed[Result]):
 
     def note_of(self, entry: Entry | None) -> list[Line]:
         """What is said of an entry; subclasses may show more."""
-        return [entry_line(entry)]
+        return entry_lines(entry)
 
     def choose(self, entry: Entry) -> None:
         """Do what was chosen, which is possible now."""

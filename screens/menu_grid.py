@@ -66,11 +66,12 @@ def entry_words(entry: Entry) -> Cell:
     return (f"not now: {entry.disabled}", "dim") if entry.disabled else entry.help
 
 
-def entry_line(entry: Entry | None) -> Line:
-    """The same in full, for the line below the list."""
+def entry_lines(entry: Entry | None) -> list[Line]:
+    """The same in full, for below the list: why it cannot be done now, and what it would do."""
     if entry is None:
         return []
-    return [(f"not now: {entry.disabled}", "warning")] if entry.disabled else [(entry.help, "dim")]
+    why: list[Line] = [[(f"not now: {entry.disabled}", "warning")]] if entry.disabled else []
+    return [*why, *([[(entry.help, "dim")]] if entry.help else [])]
 
 
 def _dimmed(text: Callable[[Entry], str]) -> Callable[[Entry], Cell]:

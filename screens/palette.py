@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.widgets import Input, Static
 
 from screens import grid_messages
@@ -15,7 +16,7 @@ from screens.commands import Command, Context, Entry, Provider, Verb
 from screens.content import plain, styled
 from screens.filter_bar import FilterInput
 from screens.keys import bindings
-from screens.menu_grid import MenuGrid, entry_line, palette_columns
+from screens.menu_grid import MenuGrid, entry_lines, palette_columns
 from screens.palette_entries import PROVIDERS, VERBS
 from screens.palette_search import Catalog
 from screens.toasts import Undisturbed
@@ -48,7 +49,7 @@ class PaletteScreen(Undisturbed[Command | None]):
     PaletteScreen #palette-line { height: 1; background: $surface; }
     PaletteScreen #palette-sign { width: 3; color: $cockpit-accent; text-style: bold; }
     PaletteScreen PaletteInput { width: 1fr; height: 1; background: $surface; }
-    PaletteScreen #palette-note { height: 2; padding: 0 1; }
+    PaletteScreen #palette-note { height: auto; min-height: 2; max-height: 6; padding: 0 1; }
     """
 
     def __init__(
@@ -101,7 +102,9 @@ class PaletteScreen(Undisturbed[Command | None]):
     def _tell(self) -> None:
         entry = self._grid.cursor_row
         left_out = f"  ({self._left_out})" if entry is not None and self._left_out else ""
-        self._note.update(styled([*entry_line(entry), (left_out, "dim")]))
+        lines = entry_lines(entry) or [[]]
+        told = [*lines[:-1], [*lines[-1], (left_out, "dim")]]
+        self._note.update(Content("\n").join(styled(line) for line in told))
 
     def on_grid_cursor_moved(self, event: grid_messages.CursorMoved) -> None:
         """Tell of the line that is under the cursor now."""

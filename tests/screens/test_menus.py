@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -93,6 +94,21 @@ async def test_a_key_chooses_at_once_and_a_disabled_one_says_why() -> None:
         await pilot.press("s")
         await pilot.pause()
         assert app.results == [Command("subject.ssh")]
+
+
+async def test_a_long_reason_is_read_whole_below_the_list_at_80_columns() -> None:
+    why = "the config has no `schedule_role`: " + "a role that scheduler.amazonaws.com may take " * 5 + "and so on"
+
+    def long(_: Context) -> Iterator[Entry]:
+        yield Entry(Command("schedule"), "schedule", "Stop at a time, by itself.", "X", disabled=why)
+
+    async with opened(lambda: ActionMenuScreen(about(DOWN), (*PROVIDERS, long))) as (app, pilot):
+        await pilot.press("X")
+        await pilot.pause()
+        told = " ".join(" ".join(line.strip("│ ") for line in app.text().split("\n")).split())
+        assert f"not now: {why}" in told
+        assert "Stop at a time, by itself." in told.split("and so on")[1]
+        assert "Everything known about this line." in told  # the list is still there
 
 
 async def test_the_cursor_and_enter_choose_too_and_q_closes() -> None:
