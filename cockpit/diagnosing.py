@@ -51,7 +51,7 @@ class Diagnosing:
         self._gatherer: Gatherer | None = None
         self._looks: list[Gathered] = []  # whole ones, the latest last
         self._look = DiagnosisLook(job)
-        self._before: tuple[Diagnosis, float] | None = None
+        self._before: Diagnosis | None = None
 
     def look(self) -> DiagnosisLook:
         """What is known now."""
@@ -65,7 +65,7 @@ class Diagnosing:
                 return
             old, now = self._look, self._cluster.clock.steady()
             if old.diagnosis is not None and old.seen_at is not None:
-                self._before = (old.diagnosis, old.seen_at)
+                self._before = old.diagnosis
             gatherer = self._gatherer = Gatherer(self._cluster, old.job, changed=self._partly)
             self._look = replace(old, running=True, stopped=False, began_at=now, answered=0, fault="")
         threading.Thread(target=self._run, args=(gatherer,), name="diagnosis", daemon=True).start()
@@ -125,8 +125,8 @@ class Diagnosing:
     def _with_changes(self, look: DiagnosisLook, diagnosis: Diagnosis) -> DiagnosisLook:
         if self._before is None:
             return look
-        before, at = self._before
-        return replace(look, changes=compared(before, diagnosis), before_s=look.began_at - at)
+        apart_s = diagnosis.evidence.taken_at - self._before.evidence.taken_at  # as the sentences count it
+        return replace(look, changes=compared(self._before, diagnosis), before_s=apart_s)
 
     def _keep(self) -> None:
         try:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cockpit.diagnosing import DiagnosisLook
+import pytest
+
+from cockpit.diagnosing import Diagnosing, DiagnosisLook
 from cockpit.diagnosis.compare import compared
 from cockpit.diagnosis.diagnose import Diagnosis, diagnose
 from cockpit.diagnosis.evidence import MISSING, UNREAD, WAITING, Evidence, JobFacts, NodeEvidence, Rank
+from cockpit.diagnosis.gathered import Gathered
 from cockpit.diagnosis.hypothesis import Move
 from cockpit.diagnosis.moves import REASON_CHARS, reason_of
 from screens.hang_grid import grid_lines
 from screens.hang_lines import Shown, hang_lines, hang_title, moves_of
 from screens.lines import Line, Link
 from screens.text_state import line_text
+from tests.still import still_cluster
 from tests.unit.diagnosis_kit import ELSEWHERE, GONE, LOADER, NOW, R, gathered, steps
 from themes.glyphs import ASCII, UNICODE
 
@@ -185,3 +189,30 @@ def test_the_reason_of_a_drain_fits_what_slurm_keeps() -> None:
     long = replace(found.verdict, sentence="x" * 900)
     assert len(reason_of("77", long)) == REASON_CHARS
     assert isinstance(moves_of(found)[0], Move)
+
+
+def test_heading_and_sentences_of_two_looks_count_the_same_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, _, clock = still_cluster()
+    answers, found = iter([0.0, 7.0]), gathered({5: R(stack=ELSEWHERE)}, log=steps(), age_s=900.0)
+
+    class Slow:
+        """Looks that take two seconds each."""
+
+        stopped = False
+
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def run(self) -> Gathered:
+            at = next(answers)
+            clock.time += 2.0
+            return replace(found, taken_at=NOW + at)
+
+    monkeypatch.setattr("cockpit.diagnosing.Gatherer", Slow)
+    looking = Diagnosing(cluster, found.job, lambda: None)
+    for _ in range(2):
+        looking.start()
+        looking._wait()
+        clock.time += 5.0
+    look = looking.look()
+    assert any("7s later, still" in words for words in look.changes)
+    assert look.before_s == 7.0
