@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cockpit import cli_completion
-from cockpit.config import Config, ConfigError
+from cockpit.config import Config, ConfigError, keep_apart
 from cockpit.demo.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def _demo(arguments: argparse.Namespace, look: Looks, print_status: Callable[[Cl
 
     if arguments.scenario not in SCENARIOS:
         raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
+    keep_apart("demo")  # a real cluster may bear the same name
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
         if demo.lacks:

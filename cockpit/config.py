@@ -227,4 +227,12 @@ def theme_names(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """Where audit, history and exports live; the caller creates it with mode 0700."""
     base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".local/state")
-    return Path(base) / "cockpit"
+    return Path(base, "cockpit", *_apart)
+
+
+_apart: list[str] = []
+
+
+def keep_apart(name: str) -> None:
+    """From now on all that this process writes down lies in a folder of its own there, beside that of clusters."""
+    _apart[:] = [name]
