@@ -84,9 +84,9 @@ async def test_a_hidden_column_can_be_sorted_by_and_the_title_says_so() -> None:
         assert pilot.app.cockpit.pane.sort[0] == "state"
         await pilot.press("W", "space", "escape")
         assert pilot.app.cockpit.pane.sort[0] == "state"
-        assert "sort state (hidden) ▲" in pilot.text()
+        assert "sort state (hidden) ↑" in pilot.text()
         await pilot.press("I")
-        assert "sort state (hidden) ▼" in pilot.text()
+        assert "sort state (hidden) ↓" in pilot.text()
         await pilot.press("greater_than_sign")
         assert "(hidden)" not in pilot.text()
 
