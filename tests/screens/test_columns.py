@@ -37,6 +37,7 @@ def shown(pilot: Pilot, name: str = "pane-nodes") -> list[str]:
 async def test_golden_of_the_chooser(size: tuple[int, int]) -> None:
     async with cockpit(size) as pilot:
         await pilot.read()
+        await pilot.tick(0)  # the last line is that of a node
         await pilot.press("W", "j", "j", "space")
         assert_golden(f"columns-{size[0]}x{size[1]}", pilot.text())
 
