@@ -12,7 +12,7 @@ from actions.audit import UNKNOWN, Entry
 from actions.plan_lines import command
 from cockpit.config import ConfigError
 from cockpit.text import printable
-from cockpit.words import span
+from cockpit.words import on_the_wall, span
 
 _AGO = re.compile(r"([0-9]{1,6})([smhdw])")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -50,7 +50,7 @@ def _headline(entry: Entry) -> str:
     person = f"{who.get('user')}@{who.get('host')}" if isinstance(who, dict) else "?"
     login = f" as {who['login']}" if isinstance(who, dict) and who.get("login") else ""
     took = f" in {span(entry.took_s)}" if entry.took_s is not None else ""
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at)) if entry.at else "?"
+    when = time.strftime("%Y-%m-%d %H:%M:%S", on_the_wall(entry.at)) if entry.at else "?"
     title = entry.begin.get("title") or entry.begin.get("action")
     return f"{when}  {entry.id}  {person}{login}  {entry.begin.get('cluster')}  {title}: {entry.outcome}{took}"
 

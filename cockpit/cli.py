@@ -20,6 +20,7 @@ from cockpit import cli_completion
 from cockpit.config import ClusterConfig, Config, ConfigError, config_path
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
+from cockpit.words import show_utc
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
@@ -197,6 +198,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Config, str]:
     path = arguments.config or config_path()
     without_file = arguments.config is None and not path.exists()
     config = _without_file(path) if without_file else load_config(path)
+    show_utc(config.utc)
     name = arguments.cluster or config.default
     if name is None:
         raise ConfigError(f"{path}: several clusters and no `default`; name one: --cluster {'|'.join(config.clusters)}")

@@ -18,7 +18,7 @@ from cockpit.arming import ReadOnly
 from cockpit.aws_wiring import AwsWiring
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.cluster_questions import Questions
-from cockpit.config import CheckSettings, ClusterConfig, Rules
+from cockpit.config import CheckSettings, ClusterConfig, Config, Rules
 from cockpit.fleet import LIVE_S, SLACK_S, WITHOUT_MACHINE, FleetJoin, has_looked, newest_at
 from cockpit.fleet_state import Fleet, Silence
 from cockpit.gpu_problems import FleetProblems
@@ -65,7 +65,7 @@ class Cluster(Questions):
         checks: CheckSettings | None = None,
     ) -> None:
         self.config, self.clock, self.rules = config, clock, rules or Rules()
-        self.checks = checks or CheckSettings()
+        self.checks, self.settings = checks or CheckSettings(), Config({})  # the whole file, by whoever read it
         self.lock = ReadOnly(forced=read_only, configured=config.read_only, clock=clock)
         self.store = Store(clock)
         self.pace = Pace(clock)

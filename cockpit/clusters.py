@@ -26,7 +26,9 @@ class Clusters:
         def make(name: str) -> Cluster:
             from cockpit.cluster import Cluster  # with all that the engine is made of
 
-            return Cluster(config.clusters[name], rules=config.rules, read_only=read_only, checks=config.checks)
+            cluster = Cluster(config.clusters[name], rules=config.rules, read_only=read_only, checks=config.checks)
+            cluster.settings = config
+            return cluster
 
         return cls(tuple(config.clusters), first, make)
 

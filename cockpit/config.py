@@ -205,6 +205,7 @@ class Config:
     columns: Mapping[str, ColumnsSetting] = field(default_factory=dict)  # by pane
     redact_screenshots: bool = False
     remember: bool = False
+    utc: bool = False
     checks: CheckSettings = CheckSettings()
 
 

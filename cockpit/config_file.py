@@ -390,7 +390,7 @@ _OWN_CHECK: dict[str, Reader] = {
 
 _TOP: dict[str, Reader] = {
     "default": _scalar, "clusters": _clusters, "rules": _rules, "theme": _theme, "ascii": _flag, "keys": _keys,
-    "columns": _columns, "redact_screenshots": _flag, "remember": _flag, "checks": _checks,
+    "columns": _columns, "redact_screenshots": _flag, "remember": _flag, "utc": _flag, "checks": _checks,
 }  # fmt: skip
 
 _SHOWN = tuple(key for key in _TOP if key not in ("default", "clusters", "rules"))  # fields of Config as they are read

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cockpit import config_file as reader_of
-from cockpit.config import ClusterConfig, Config, NodeAccess, OwnCheck, Refresh, Rules
+from cockpit.config import ClusterConfig, Config, NodeAccess, OwnCheck, PrometheusSettings, Refresh, Rules
 from cockpit.config_file import Reader
-from cockpit.words import span
+from cockpit.words import plural, span
 
 _CLUSTER = "clusters.*"
+_LOOKS = ("theme", "ascii", "redact_screenshots", "remember", "utc")  # top-level keys with a default in the code
 
 for _read, _form in (
     (reader_of._scalar, "a word"),
@@ -71,6 +72,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
         "begins where you left off: the pane, and the columns, sort, filter and width of each table; without it every "
         "start begins with the problems",
     ),
+    "utc": ("times of day are shown in UTC, not in the zone of this machine; `:utc` switches",),
     "clusters.*.kind": ("what kind of cluster it is", "found out on the head"),
     "clusters.*.head": ("the head node; `local` when the cockpit runs on it",),
     "clusters.*.ssh_config": (
@@ -158,11 +160,27 @@ def _flat(block: str, readers: Mapping[str, Reader]) -> Iterator[tuple[str, Read
 def _defaults() -> dict[str, Any]:
     """The defaults of the frozen config, by path."""
     cluster, config, own = ClusterConfig(""), Config({}), OwnCheck("", ())
-    found: dict[str, Any] = {key: getattr(config, key) for key in ("theme", "ascii", "redact_screenshots", "remember")}
+    found: dict[str, Any] = {key: getattr(config, key) for key in _LOOKS}
     found |= {f"{_CLUSTER}.{key}": getattr(cluster, key) for key in ("head", "production", "read_only")}
     found |= _fields(f"{_CLUSTER}.nodes", NodeAccess()) | _fields(f"{_CLUSTER}.refresh", Refresh())
     found |= _fields("rules", Rules()) | _fields("checks.commands[]", own)
     return found | {"checks.commands[].for": own.kinds}
+
+
+def now_words(path: str, config: Config, cluster: ClusterConfig) -> str:
+    """What a key is at the moment: of that cluster where it is one of a cluster's; `not set` for none."""
+    block, _, name = path.rpartition(".")
+    if path.startswith("checks.commands[]"):
+        return plural(len(config.checks.commands), "command")
+    below = block.removeprefix(_CLUSTER).strip(".") if path.startswith(_CLUSTER) else block
+    value: Any = cluster if path.startswith(_CLUSTER) else config
+    for word in [*below.split("."), name] if below else [name]:
+        value = getattr(value, word) if hasattr(value, word) else getattr(value, f"{word}_s", None)
+    if isinstance(value, Mapping):
+        return ", ".join(map(str, value)) or "not set"
+    if isinstance(value, PrometheusSettings):
+        return value.url
+    return "not set" if value in (None, (), "") else _shown(value, path).strip("`")
 
 
 def _fields(block: str, values: Any) -> dict[str, Any]:

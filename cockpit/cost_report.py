@@ -15,7 +15,7 @@ from cockpit.price_models import Price
 from cockpit.report import envelope
 from cockpit.sources.prices import bundled
 from cockpit.text import printable
-from cockpit.words import MISSING, plural, span
+from cockpit.words import MISSING, plural, shows_utc, span
 
 LIST_NOTE = "list prices, not what the account pays (savings plans, private discounts)"
 
@@ -81,8 +81,9 @@ def lines(cluster: Cluster) -> list[str]:
     if report is None:
         return told
     told.append(f"now     {usd(report.usd_h)}/h{_not_counted(report)}")
+    monday = f"Monday 09:00{' local' * shows_utc()}"
     told.append(
-        f"Monday  {usd(report.until_monday_usd)} until Monday 09:00, in {span(report.until_monday_s)}, at this rate"
+        f"Monday  {usd(report.until_monday_usd)} until {monday}, in {span(report.until_monday_s)}, at this rate"
     )
     if report.since_launch_usd is not None:
         told.append(f"spent   {usd(report.since_launch_usd)} since these instances were launched, at today's prices")

@@ -7,6 +7,28 @@ import time
 MISSING = "–"
 _NEXT_UNIT = 1023.5  # rounded from here on it would read 1024 of the smaller one
 _WHOLE = 9.95  # from here on it is told without a decimal: 9.96 is 10, not 10.0
+_utc = False
+
+
+def show_utc(on: bool) -> None:
+    """Show times of day in UTC from now on, in the whole process, or in the zone of this machine again."""
+    global _utc
+    _utc = on
+
+
+def shows_utc() -> bool:
+    """Whether times of day are shown in UTC."""
+    return _utc
+
+
+def on_the_wall(epoch: float) -> time.struct_time:
+    """A moment as the clock on the wall shows it, in the zone that is shown."""
+    return time.gmtime(epoch) if _utc else time.localtime(epoch)
+
+
+def zone_word(epoch: float) -> str:
+    """The zone that is shown: UTC, CET."""
+    return "UTC" if _utc else time.strftime("%Z", time.localtime(epoch))
 
 
 def span(seconds: float | None) -> str:
@@ -25,17 +47,22 @@ def span(seconds: float | None) -> str:
 
 
 def moment(epoch: float | None, now: float) -> str:
-    """A time of day in local time, with the date when it is not today: 14:02, 29 Nov 14:02."""
+    """A time of day, with the date when it is not today: 14:02, 29 Nov 14:02."""
     if epoch is None:
         return MISSING
-    then, today = time.localtime(epoch), time.localtime(now)
+    then, today = on_the_wall(epoch), on_the_wall(now)
     same_day = (then.tm_year, then.tm_yday) == (today.tm_year, today.tm_yday)
     return time.strftime("%H:%M" if same_day else "%d %b %H:%M", then)
 
 
 def clock_time(epoch: float) -> str:
     """The wall clock with its zone, as the header shows it once: 14:02:11 UTC."""
-    return time.strftime("%H:%M:%S %Z", time.localtime(epoch))
+    return f"{time.strftime('%H:%M:%S', on_the_wall(epoch))} {zone_word(epoch)}"
+
+
+def stamp(epoch: float) -> str:
+    """A moment in full: 29 Nov 2026 14:02:11 UTC."""
+    return f"{time.strftime('%d %b %Y %H:%M:%S', on_the_wall(epoch))} {zone_word(epoch)}"
 
 
 def mib(size_mib: float | None) -> str:

@@ -12,13 +12,15 @@ from textual.message import Message
 
 import themes
 from cockpit.clusters import Clusters
+from cockpit.words import show_utc, shows_utc
 from screens.start_screen import StartScreen
 from screens.toasts import ToastApp
-from themes.look import load
+from themes.look import is_unicode, load
 
 if TYPE_CHECKING:
     from screens.cockpit_screen import CockpitScreen
     from screens.column_choice import Choice
+    from screens.commands import Command
     from screens.keymap import Keymap
     from screens.leaving import Unfinished
 
@@ -153,6 +155,34 @@ class ClusterApp(ToastApp[int]):
     def _left(self, typed: str | None) -> None:
         if typed is not None:
             self.exit()
+
+    def do(self, command: Command) -> None:
+        """Do one of the commands in `commands.OF_THE_APP`."""
+        if command.id == "clusters":
+            self.show_lineup()
+        elif command.id == "cluster":
+            self.show_cluster(command.argument)
+        elif command.id == "theme":
+            self.show_theme(command.argument)
+        else:
+            self.turn(command.argument)
+
+    @property
+    def switches(self) -> dict[str, bool]:
+        """What of the cockpit itself is on, by the ids of `setting_entries.SWITCHES`."""
+        return {"ascii": self.ascii_only, "utc": shows_utc(), "redact": self.redact_screenshots}
+
+    def turn(self, switch: str) -> None:
+        """Turn one of them on, or off again; everything is drawn anew."""
+        on = not self.switches[switch]
+        if switch == "ascii":
+            self.ascii_only = on or not is_unicode(self.look.encoding)
+        elif switch == "utc":
+            show_utc(on)
+        else:
+            self.redact_screenshots = on
+        for screen in self._screens_of.values():
+            screen.draw_anew()
 
     def show_theme(self, name: str) -> None:
         """Draw in the colours of that theme; raises ConfigError for a user's theme that is broken."""

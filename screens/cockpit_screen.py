@@ -311,6 +311,13 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         """Draw the whole screen again."""
         self.refresh(repaint=True, layout=True)
 
+    def draw_anew(self) -> None:
+        """Draw everything again: what it looks like has changed, not what is known."""
+        for table in self.query(TablePane):
+            table.draw_anew()
+        self.on_changed()
+        self.action_redraw()
+
     def action_refresh_now(self) -> None:
         """Read everything again now."""
         self.cluster.refresh()

@@ -29,6 +29,9 @@ class Command:
 # Commands that change the cluster, or whether it may be changed.
 CHANGES = ("change", "undo", "arm", "disarm", "nccl-run", "nccl-sweep", "check-all", "efa-pair", "gpu-dcgm")
 
+# Commands that are about the cockpit itself, not about what is in front.
+OF_THE_APP = ("cluster", "clusters", "theme", "switch")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -63,6 +66,7 @@ class Context:
     clusters: tuple[str, ...] = ()
     theme: str = ""
     themes: tuple[str, ...] = ()
+    switches: Mapping[str, bool] = field(default_factory=dict)  # of the cockpit itself: what is on
     changes: tuple[Entry, ...] = ()  # everything that changes the cluster
 
     @property
@@ -109,6 +113,7 @@ class Verb:
     names: Callable[[Context], Names]
     lacking: str
     quick: bool = False
+    quick_from: int = 2  # letters, before its names are also looked for without the verb
     resolve: Callable[[Context, str], Name | None] = lambda context, text: None
 
     def entry(self, name: Name) -> Entry:

@@ -17,7 +17,7 @@ from cockpit.models import Health
 from cockpit.sources.aws import AWS
 from cockpit.sources.slurm import NODES
 from cockpit.text import printable
-from cockpit.words import count, plural, span
+from cockpit.words import count, plural, shows_utc, span
 from screens.grid_model import Cell, Column
 from screens.pane_spec import PaneSpec
 from screens.per_cluster import PerCluster
@@ -93,7 +93,8 @@ def headline(report: CostReport) -> str:
     if total is not None and compute is not None and abs(total - compute) >= 0.005:
         now += f", compute {usd(compute)}/h"
     idle = f"idle {usd(report.idle_usd_h)}/h, {plural(report.idle_gpus, 'GPU')}"
-    monday = f"{usd(report.until_monday_usd)} until Mon 09:00 ({span(report.until_monday_s)})"
+    opening = f"Mon 09:00{' local' * shows_utc()}"
+    monday = f"{usd(report.until_monday_usd)} until {opening} ({span(report.until_monday_s)})"
     return " · ".join([now, idle, *([monday] if report.until_monday_usd is not None else [])])
 
 

@@ -92,6 +92,12 @@ def _nccl(cluster: Cluster, key: str) -> list[Line]:
     return nccl_lines(cluster, key)
 
 
+def _setting(cluster: Cluster, path: str) -> list[Line]:
+    from screens.details.setting import setting_lines
+
+    return setting_lines(cluster, path)
+
+
 def _efa(cluster: Cluster, node: str) -> list[Line]:
     from screens.details.checks import check_lines  # nor are the checks
 
@@ -124,13 +130,14 @@ DETAILS: Mapping[str, Lines] = {
     "health": _health,
     "versions": _versions,
     "traffic": traffic_lines,
+    "setting": _setting,
     # What is only words has no other details.
     **{kind: explain_lines.EXPLAIN[kind] for kind in ("xid", "sxid", "throttle", "reason", "pane")},
 }
 # What a check found says itself what it means.
 EXPLAIN: Mapping[str, Lines] = {
     **explain_lines.EXPLAIN,
-    **{kind: DETAILS[kind] for kind in ("efa", "health", "versions", "traffic")},
+    **{kind: DETAILS[kind] for kind in ("efa", "health", "versions", "traffic", "setting")},
 }
 RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue, "gpu": look_at_gpu}
 QUIET = ("gpu",)  # what is asked for has no lines of its own

@@ -19,9 +19,10 @@ from cockpit.words import MISSING
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.nothing_there import no_gpus
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
-from screens.waiting import stale_words
+from screens.waiting import stale_words, waiting_words
 
 COLD_C, HOT_C = 25.0, 90.0
 HEAT_SHARE = 0.45  # of the pane's height, at most
@@ -144,9 +145,11 @@ class GpusPane(Vertical):
             return
         metric, heat = METRICS[self._metric], self.query_one(Heatmap)
         rows = heat_rows(cluster.view.gpu_rows, metric, cluster.clock.steady())
+        source = self.table.spec.source
+        heat.empty = no_gpus(cluster.view) if cluster.view.fleet else waiting_words(cluster, source)
         heat.set_colour_by("group" if self._by_job else "value")
         heat.styles.height = max(5, min(len(rows) + HEAT_FRAME, int(self.size.height * HEAT_SHARE)))
-        heat.show(rows, metric.name, stale_words(cluster, self.table.spec.source), low=metric.low, high=metric.high)
+        heat.show(rows, metric.name, stale_words(cluster, source), low=metric.low, high=metric.high)
 
     def action_metric(self) -> None:
         """The next metric on the heatmap."""

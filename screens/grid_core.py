@@ -189,6 +189,12 @@ class GridCore(Scrolled, Generic[R]):
         self.canvas.forget_live()
         self.sync()
 
+    def draw_anew(self) -> None:
+        """Draw every row again, and as wide as it is now: its texts have changed, such as the zone of its times."""
+        if self.canvas.width:
+            self.canvas.fit(self.state.view, self.canvas.width)
+            self.sync()
+
     def set_filter(self, text: str) -> None:
         """Filter by `text`. Raises FilterError for an unknown field; the filter there was then stays."""
         text = text.strip()

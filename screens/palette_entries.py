@@ -14,6 +14,7 @@ from screens.change_verbs import ARM
 from screens.commands import Command, Context, Entry, Name, Names, Provider, Verb
 from screens.key_table import KEYS
 from screens.keymap import heard
+from screens.setting_entries import SETTING, switch_entries
 from screens.subject_entries import key_entry
 
 _DIGITS = 18  # more are no id of a job
@@ -38,7 +39,13 @@ def other_entries(context: Context) -> Iterator[Entry]:
     yield Entry(Command("clusters"), "clusters", "All clusters, one line each.", disabled=alone)
 
 
-PROVIDERS: tuple[Provider, ...] = (subject_entries.subject_entries, change_entries, key_entries, other_entries)
+PROVIDERS: tuple[Provider, ...] = (
+    subject_entries.subject_entries,
+    change_entries,
+    key_entries,
+    switch_entries,
+    other_entries,
+)
 
 
 def node_names(context: Context) -> Names:
@@ -152,4 +159,5 @@ VERBS: tuple[Verb, ...] = (
     Verb("cluster", "cluster NAME", "Another cluster of the config.", cluster_names, "the config names no cluster"),
     ARM,
     Verb("theme", "theme NAME", "Other colours.", theme_names, "there is one theme only"),
+    SETTING,
 )  # fmt: skip

@@ -11,8 +11,7 @@ from cockpit.text import printable
 from screens.commands import Command, Context, Entry, Name, Names, Provider, Verb
 from screens.palette_entries import PROVIDERS, VERBS
 
-MOST = 50
-QUICK_FROM = 2  # letters, before names are also looked for without their verb
+MOST = 50  # names; commands are all shown
 _LONGEST = 200  # nothing that is called longer is ever typed
 
 T = TypeVar("T")
@@ -79,10 +78,10 @@ class Catalog:
         ended = bool(blank) or text.endswith(" ")
         if ended and word in self._verbs:
             return self._of_verb(self._verbs[word], rest.strip(" "))
-        entries = [*self._ranked(written), *(self._by_name(typed) if len(typed) >= QUICK_FROM else ())]
-        if not entries:
+        commands, names = self._ranked(written), self._by_name(typed)
+        if not commands and not names:
             return Found((), f"nothing here is called “{printable(text.strip())}”; try {self._possible()}")
-        return Found(tuple(entries[:MOST]), _left_out(len(entries)))
+        return Found((*commands, *names[:MOST]), _left_out(len(names)))
 
     def _of_verb(self, verb: Verb, rest: str) -> Found:
         names = self._names_of(verb)
@@ -106,13 +105,13 @@ class Catalog:
     def _by_name(self, typed: str) -> list[Entry]:
         found: list[Entry] = []
         for verb in self._verbs.values():
-            if verb.quick and len(found) < MOST:
+            if _is_quick(verb, typed) and len(found) < MOST:
                 names = self._names_of(verb).matching(typed, fuzzy=False)
                 found += [verb.entry(name) for name in _first(names, MOST + 1 - len(found))]
         return found or [
             verb.entry(name)
             for verb in self._verbs.values()
-            if verb.quick and (name := verb.resolve(self._context, typed)) is not None
+            if _is_quick(verb, typed) and (name := verb.resolve(self._context, typed)) is not None
         ]
 
     def _names_of(self, verb: Verb) -> _Searched:
@@ -122,6 +121,10 @@ class Catalog:
 
     def _possible(self) -> str:
         return ", ".join(f"`{verb.example}`" for verb in self._verbs.values()) + ", or a word of the help"
+
+
+def _is_quick(verb: Verb, typed: str) -> bool:
+    return verb.quick and len(typed) >= verb.quick_from
 
 
 def _rank(entry: Entry, written: str) -> int | None:

@@ -14,6 +14,7 @@ from screens import queue_table
 from screens.cost_table import cost_spec
 from screens.gpu_table import GpuTable
 from screens.node_table import NodeTable
+from screens.nothing_there import NO_NODES, no_gpus, no_jobs
 from screens.pane_spec import PaneSpec
 from screens.queue_table import QueueTable
 from screens.storage_table import storage_spec
@@ -36,7 +37,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=nodes.fields(),
             record=lambda node: report.node_record(node, cluster.view.jobs_of_node.get(node.name, ())),
             copied=fold,
-            empty=lambda view: "Slurm names no nodes",
+            empty=lambda view: NO_NODES,
             nodes=lambda node: (node.name,),
             command=show_nodes,
             joined=lambda view: view.jobs_of_node,
@@ -53,7 +54,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=gpus.fields(),
             record=lambda row: report.gpu_record(row, cluster.clock.steady()),
             copied=lambda keys: ",".join(keys),
-            empty=lambda view: "no node that is up has a GPU",
+            empty=no_gpus,
             nodes=lambda row: (row.node,),
             command=lambda rows: show_nodes(rows, lambda row: row.node),
             sort="state",
@@ -69,7 +70,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=queue.fields(),
             record=report.queue_record,
             copied=lambda keys: ",".join(key.rstrip("_") for key in keys),
-            empty=queue_table.empty_words,
+            empty=no_jobs,
             nodes=queue_table.held_nodes,
             command=queue_table.show_jobs,
             sort="state",

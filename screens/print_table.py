@@ -33,7 +33,7 @@ def lines(cluster: Cluster, command: str) -> list[str]:
     return (
         told + table([column for column in spec.columns if not column.wide], rows)
         if rows
-        else [*told, spec.empty(cluster.view)]
+        else [*told, spec.empty(cluster.view).partition("\n")[0]]  # what follows is about keys
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cockpit.cluster import View
 from cockpit.formats.job_states import HOLDING, STARTED, job_state, order
 from cockpit.formats.reasons import explain_reason, is_stuck
 from cockpit.joins import nodes_of
@@ -86,15 +85,6 @@ class QueueTable:
 def label(row: QueueRow) -> str:
     """The id of the row as people type it."""
     return f"{row.lead.array_job_id}_*" if row.key.endswith("_") else row.lead.label
-
-
-def empty_words(view: View) -> str:
-    """What an empty queue means: nothing there, or nothing that this login may see."""
-    if view.site is None or view.site.sees_all_jobs:
-        return "no jobs in the queue"
-    if view.site.sees_all_jobs is None:
-        return "no jobs in the queue that this login may see; PrivateData may hide others' jobs"
-    return "no jobs of your own; Slurm hides others' jobs from this login (PrivateData=jobs)"
 
 
 def health(row: QueueRow) -> Health:

@@ -21,6 +21,7 @@ from cockpit.storage_problems import of_storage
 from cockpit.text import printable
 from cockpit.words import MISSING, mib, plural, size, span
 from screens.grid_model import Cell, Column
+from screens.nothing_there import NO_STORAGE
 from screens.pane_spec import PaneSpec
 from themes import state_token
 
@@ -265,7 +266,7 @@ def storage_spec(cluster: Cluster) -> PaneSpec:
         fields=table.fields(),
         record=asdict,
         copied=lambda keys: "\n".join(line_of(row) for row in kept.rows() or () if row.key in set(keys)),
-        empty=lambda view: "no probe has told of a mount, and no FSx file system is known",
+        empty=lambda view: NO_STORAGE,
         nodes=lambda row: row.nodes,
         sort="state",
         headline=lambda view: headline(cluster, kept.rows()),

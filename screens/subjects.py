@@ -52,6 +52,7 @@ _NAMES: Mapping[str, Callable[[str], str]] = {
     "throttle": _clock_reason,
     "cost": lambda key: f"cost: {', '.join(part for part in key.split(':') if part)}",
     "storage": lambda key: f"storage {key.split(':')[1] if ':' in key else key}",
+    "setting": lambda key: f"setting {key.replace('clusters.*.', '')}",
     "pane": lambda key: f"table {key}",
 }
 

@@ -17,7 +17,7 @@ from cockpit.config import theme_names
 from cockpit.models import FaultError, Job, Problem
 from screens import grid_messages, outlet
 from screens.change_targets import Pointed
-from screens.commands import CHANGES, Command, Context, Entry
+from screens.commands import CHANGES, OF_THE_APP, Command, Context, Entry
 from screens.filters import field_filter
 from screens.grid import Grid
 from screens.heatmap import Heatmap
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 OUTPUT = "output"  # the view of what a job writes
 
-_DETAILS = ("node", "gpu", "job", "queue", "problem", "traffic")
+_DETAILS = ("node", "gpu", "job", "queue", "problem", "traffic", "setting")
 
 
 class Verbs(Screen[None]):
@@ -91,6 +91,7 @@ class Verbs(Screen[None]):
             clusters=self.host.clusters.names,
             theme=self.app.theme,
             themes=theme_names(),
+            switches=self.host.switches,
         )
 
     def context_with_changes(self, pointed: Pointed) -> Context:
@@ -109,12 +110,8 @@ class Verbs(Screen[None]):
         elif name == "user":
             await self.action_pane("queue")
             self.pane.set_filter(field_filter("user", argument))
-        elif name == "cluster":
-            self.host.show_cluster(argument)
-        elif name == "clusters":
-            self.host.show_lineup()
-        elif name == "theme":
-            self.host.show_theme(argument)
+        elif name in OF_THE_APP:
+            self.host.do(command)
         elif name in CHANGES:
             await self.do_change(command, pointed)
         elif name == "screenshot":

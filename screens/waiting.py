@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from cockpit.cluster import Cluster
@@ -33,6 +34,17 @@ def waiting_words(cluster: Cluster, source: SourceKey[Any]) -> str:
     if state.next_at is not None:
         words.append(f"next try in {span(state.next_at - cluster.clock.steady())}, r tries now")
     return "\n".join(word for word in words if word)
+
+
+def failing_facts(cluster: Cluster, names: Container[str]) -> list[tuple[str, str]]:
+    """Of sources that fail: when the next try is, and what is still read; as labels and words."""
+    steady = cluster.clock.steady()
+    tries = [state.next_at for state in cluster.sources() if state.name in names and state.next_at is not None]
+    others = ", ".join(name for name in still_read(cluster, "") if name not in names)
+    return [
+        ("next try", f"in {span(min(tries) - steady)}; r tries now" if tries else ""),
+        ("goes on", others or "nothing else is read either"),
+    ]
 
 
 def still_read(cluster: Cluster, but: str) -> list[str]:

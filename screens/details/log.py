@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from cockpit.formats.hostlist import split_outside
 from cockpit.joins import nodes_of
 from cockpit.models import Health
 from cockpit.text import printable
-from cockpit.words import plural, span
+from cockpit.words import plural, span, stamp
 from screens import log_table
 from screens.lines import Line, Link, Subject, fact, facts, section
 from screens.log_book import LogRow, log_book
@@ -199,4 +198,4 @@ def _list(record: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _stamp(epoch: float) -> str:
-    return time.strftime("%d %b %Y %H:%M:%S %Z", time.localtime(epoch)) if epoch else "?"
+    return stamp(epoch) if epoch else "?"

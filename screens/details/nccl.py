@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 from cockpit.cluster import Cluster
 from cockpit.nccl.history import changes
 from cockpit.nccl.models import Judgement
 from cockpit.text import printable
-from cockpit.words import binary_size
+from cockpit.words import binary_size, stamp
 from screens import nccl_table
 from screens.details.parts import known_nodes, nodes_line
 from screens.lines import Line, Piece, fact, facts, section
@@ -66,12 +64,12 @@ def _head(row: NcclRow) -> list[Line]:
     where = " · ".join(word for word in words if word)
     trend = nccl_table.trend_cell(row)
     before = row.before
-    told = "" if before is None else f"{_cell(trend)} against {_stamp(before.at)} ({before.busbw_large_gbs:g} GB/s)"
+    told = "" if before is None else f"{_cell(trend)} against {stamp(before.at)} ({before.busbw_large_gbs:g} GB/s)"
     return [
         pieces,
         *facts(
             [
-                ("when", _stamp(run.at)),
+                ("when", stamp(run.at)),
                 ("what", where),
                 ("of expected", _cell(nccl_table.expected_cell(row))),
                 ("small", f"{run.latency_us:g} µs for small messages" if run.latency_us is not None else ""),
@@ -152,7 +150,3 @@ def _count(number: int | None, noun: str) -> str:
 
 def _cell(cell: str | tuple[str, str]) -> str:
     return cell if isinstance(cell, str) else cell[0]
-
-
-def _stamp(at: float) -> str:
-    return time.strftime("%d %b %Y %H:%M:%S %Z", time.localtime(at))

@@ -25,6 +25,7 @@ from screens.details.parts import (
     queue_link,
 )
 from screens.lines import Line, Link, Piece, Subject, fact, facts, section
+from screens.waiting import failing_facts
 from themes import STATE_TOKENS, WORDS, state_token
 
 _BESIDE = {"pair": "efa", "deep": "health"}  # runs that are shown with those of another kind
@@ -61,12 +62,18 @@ def problem_lines(cluster: Cluster, problem: Problem) -> list[Line]:
         *facts([("since", since), ("known to", _known(problem, now)), ("evidence", problem.evidence)]),
         *_code(problem),
         *facts([("meaning", told.means or _code_meaning(problem)), ("here", _here(cluster, problem, told.topic))]),
-        *facts([("next", _next(cluster, problem))]),
+        *facts([("next", _next(cluster, problem)), *_tries(cluster, problem)]),
     ]
     lines += [*_ranks(cluster, problem), *_checked(cluster, problem)]
     shown = commands(told.show, problem_words(cluster, problem))
     lines += [[], section("what shows it"), *shown] if shown else []
     return lines + about_lines(cluster, problem)
+
+
+def _tries(cluster: Cluster, problem: Problem) -> list[tuple[str, str]]:
+    """Of sources that fail: when they are tried again, and what is read all the same."""
+    kind, _, names = problem.key.partition(":")
+    return failing_facts(cluster, names.split(", ")) if kind == "source" else []
 
 
 def _ranks(cluster: Cluster, problem: Problem) -> list[Line]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cockpit import problems
+from cockpit.catalog.problems import problem_fact
 from cockpit.catalog.reader import load
 from cockpit.catalog.severity import Severity
 from cockpit.catalog.xids import known_sxids, known_xids
@@ -13,7 +19,7 @@ from cockpit.formats.kernel_log import KernelEvent, KernelKind
 from cockpit.formats.node_state import parse_state
 from cockpit.kinds import ALL, kind_named
 from cockpit.kinds.notes import kind_note, node_note
-from cockpit.models import Health, Problem
+from cockpit.models import Fault, FaultError, FaultKind, Health, Problem
 from cockpit.text import printable
 from screens.detail_registry import details, explain
 from screens.grid_model import cell_text
@@ -254,3 +260,38 @@ def test_a_finding_of_our_own_about_a_job_is_not_taken_for_a_reason_of_slurms() 
         assert "catalogue" not in texts(told)
         assert not {kind for kind, _ in leads_to(told)} & {"reason"}
         assert "rank 13" in texts(told)  # the odd one, on the page that the problem leads to
+
+
+def yielded_keys() -> set[str]:
+    """Every key that a rule of the engine gives a problem, with `x` for what differs from one to the next."""
+    folder = Path(problems.__file__).parent
+    rules = "".join(path.read_text("utf-8") for path in (*folder.glob("*problems.py"), folder / "aws_fabric.py"))
+    found = re.findall(r'Problem\(\s*(?:key=)?f?"([a-z]+:[^"]*)"', rules)
+    return {re.sub(r"\{[^}]*\}", "x", key) for key in found}
+
+
+def test_every_kind_of_problem_has_a_meaning_in_plain_words() -> None:
+    keys = yielded_keys()
+    assert {"aws:gone", "aws:fleet:stuck", "events:silent", "fsx:x:full", "driver:x", "source:x"} <= keys
+    of_codes = ("gpu:x:xid:x", "sxid:x:x", "check:x:x")  # the Xid's, SXid's and check's own words
+    assert not [key for key in keys if key not in of_codes and not problem_fact(key).means]
+
+
+def test_a_source_that_fails_is_explained_with_the_next_try_and_what_goes_on() -> None:
+    cluster, head, clock = watched()
+    answer = head.run
+
+    def no_queue(argv: Sequence[str], **options: Any) -> Any:
+        if "squeue" in argv[0]:
+            raise FaultError(Fault(FaultKind.TIMEOUT, "reading the queue", "no answer in 10s", "is slurmctld busy?"))
+        return answer(argv, **options)
+
+    head.run = no_queue  # type: ignore[method-assign]
+    clock.time += 120
+    cluster.read_once()
+    key = next(problem.key for problem in cluster.problems() if problem.key.startswith("source:"))
+    told = texts(explain(cluster, Subject("problem", key)))
+    assert "no answer in 10s" in told
+    assert "is slurmctld busy?" in told
+    assert "goes on      nodes, slurm" in told
+    assert "actions that rest on it are refused" in told
