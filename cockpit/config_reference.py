@@ -61,7 +61,10 @@ MEANINGS: dict[str, tuple[str, ...]] = {
         "`cockpit-plain`, or one of your own; `auto` takes the dark one, with 16 colours the ANSI one; `NO_COLOR` "
         "always the plain one",
     ),
-    "ascii": ("draws with ASCII characters; by itself where the terminal's encoding is not Unicode",),
+    "ascii": (
+        "draws with ASCII characters; by itself where the terminal's encoding is not Unicode, or tmux or screen passes "
+        "no Unicode on",
+    ),
     "keys": ("other keys for actions, by id, see [below](#keys)", "none"),
     "columns": (
         "which columns a pane shows, from left to right, see [below](#columns); `w` shows all, `W` changes them",

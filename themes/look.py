@@ -47,6 +47,8 @@ def choose_look(
         load(theme, environ)
     wanted = None if theme == AUTO_THEME else theme
     name = choose(terminal_colours(), no_color="NO_COLOR" in environ, wanted=wanted)
+    if not passes_unicode(environ):
+        encoding = "ascii"
     return Look(name, ascii or not is_unicode(encoding), encoding)
 
 
@@ -66,6 +68,30 @@ def load(name: str, environ: Mapping[str, str] = os.environ) -> None:
 def is_unicode(encoding: str) -> bool:
     """Whether every sign of ours can be sent in that encoding."""
     return "utf" in encoding.lower()
+
+
+def passes_unicode(environ: Mapping[str, str]) -> bool:
+    """False when a multiplexer between us and the terminal shows `_` or `?` for every sign that is not ASCII.
+
+    They go by the locale they were started with, which over SSH often names no encoding. Python itself then takes
+    UTF-8, and says so in LC_CTYPE, so that only tmux knows; GNU screen cannot be asked.
+    """
+    named = environ.get("LC_ALL") or environ.get("LC_CTYPE", "").replace("C.UTF-8", "") or environ.get("LANG", "")
+    if "utf" in named.lower():
+        return True
+    return _tmux_passes_unicode() if environ.get("TMUX") else not environ.get("STY")
+
+
+def _tmux_passes_unicode() -> bool:
+    """What tmux tells of the terminal it is attached to; True when it does not tell."""
+    import subprocess  # only here: most starts need none
+
+    argv = ["tmux", "display-message", "-p", "#{client_utf8}"]
+    try:
+        told = subprocess.run(argv, capture_output=True, text=True, timeout=1, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return True
+    return told.stdout.strip() != "0"
 
 
 def terminal_encoding() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,16 @@ def test_the_screen_goes_to_the_terminal_also_when_errors_go_to_a_file(tmux: Tmu
     tmux.run("send-keys", "q")
     tmux.wait(lambda text: "ended 0" in text)
     assert "\x1b" not in errors.read_text()
+
+
+def test_signs_are_ascii_where_tmux_was_attached_without_a_locale(tmux: Tmux, tmp_path: Path) -> None:
+    inner = f"env -u LC_ALL -u LC_CTYPE -u LANG -u TMUX tmux -S {tmp_path / 'inner'} -f /dev/null"
+    tmux.start(f"{inner} new-session '{sys.executable} -m cockpit demo'", (80, 24))
+    try:
+        tmux.wait(lambda text: " x gpu-st-p5-8" in text and "* queue" in text)
+    finally:
+        tmux.run("send-keys", "q")
+        subprocess.run([*inner.split(), "kill-server"], check=False, timeout=20)
 
 
 def test_an_unknown_theme_is_told_before_anything_is_drawn(tmux: Tmux) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -151,3 +152,25 @@ def test_signs_are_ascii_where_the_encoding_is_not_unicode(environ: Mapping[str,
     assert not themes.choose_look(environ=environ, encoding="UTF-16").ascii
     assert themes.choose_look(environ=environ, encoding="iso8859-1").ascii
     assert themes.choose_look(environ=environ, encoding="utf-8", ascii=True).ascii
+
+
+@pytest.mark.parametrize(
+    ("told", "client_utf8", "ascii_only"),
+    [
+        ({"TMUX": "x", "LANG": "de_DE.UTF-8"}, "0", False),  # the locale names it: nobody has to be asked
+        ({"TMUX": "x", "LC_CTYPE": "C.UTF-8"}, "0", True),  # which Python puts there where none is named
+        ({"TMUX": "x", "LANG": "C"}, "0", True),
+        ({"TMUX": "x"}, "1", False),
+        ({"TMUX": "x"}, "", False),
+        ({"STY": "x"}, "", True),
+        ({"LANG": "C"}, "0", False),
+    ],
+)
+def test_signs_are_ascii_where_tmux_or_screen_shows_no_others(
+    told: dict[str, str], client_utf8: str, ascii_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmux").write_text(f"#!/bin/sh\necho {client_utf8}\n")
+    (tmp_path / "tmux").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    look = themes.choose_look(environ=told, encoding="utf-8")
+    assert (look.ascii, look.encoding) == ((True, "ascii") if ascii_only else (False, "utf-8"))
