@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from actions.spec import Confirm
@@ -19,9 +18,10 @@ from screens.confirm import HIDDEN, Answered, ConfirmLine, Void, YesNo, in_sight
 from screens.content import plain, styled
 from screens.guard import SETTLE_S, Guard
 from screens.lines import Line
+from screens.modal import Modal
 
 
-class AskDialog(ModalScreen[str | None]):
+class AskDialog(Modal[str | None]):
     """A few lines and a question. Dismissed with what was typed when that confirms, None when it was left."""
 
     AUTO_FOCUS = ""

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from screens import grid_messages
@@ -21,12 +20,13 @@ from screens.key_names import shown_keys
 from screens.keys import bindings
 from screens.lines import Line
 from screens.menu_grid import MenuGrid, entry_line, menu_columns
+from screens.modal import Modal
 
 Result = TypeVar("Result")
 FRAME_LINES = 3  # the frame, and a blank line before the note
 
 
-class MenuScreen(ModalScreen[Result]):
+class MenuScreen(Modal[Result]):
     """The keys of its entries choose at once, enter chooses what the cursor is on; subclasses say what follows."""
 
     AUTO_FOCUS = "MenuGrid"

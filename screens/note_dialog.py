@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens.content import styled
 from screens.filter_bar import FilterInput
 from screens.lines import Line
+from screens.modal import Modal
 
 
 class NoteInput(FilterInput):
@@ -25,7 +25,7 @@ class NoteInput(FilterInput):
         self.screen.dismiss(None)
 
 
-class NoteDialog(ModalScreen[str | None]):
+class NoteDialog(Modal[str | None]):
     """Dismissed with the words, None when it was closed. Without any words enter does nothing."""
 
     AUTO_FOCUS = "NoteInput"

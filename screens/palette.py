@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from screens import grid_messages
@@ -17,6 +16,7 @@ from screens.content import plain, styled
 from screens.filter_bar import FilterInput
 from screens.keys import bindings
 from screens.menu_grid import MenuGrid, entry_line, palette_columns
+from screens.modal import Modal
 from screens.palette_entries import PROVIDERS, VERBS
 from screens.palette_search import Catalog
 
@@ -30,7 +30,7 @@ class PaletteInput(FilterInput):
             self.screen.action_close()
 
 
-class PaletteScreen(ModalScreen[Command | None]):
+class PaletteScreen(Modal[Command | None]):
     """Dismissed with the command that was chosen, None when it was closed. `text` is typed already."""
 
     AUTO_FOCUS = "PaletteInput"

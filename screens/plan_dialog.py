@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -24,6 +23,7 @@ from screens.confirm import HIDDEN, Answered, ConfirmLine, Void, YesNo, in_sight
 from screens.content import plain, styled
 from screens.guard import SETTLE_S, Guard
 from screens.lines import Line, Piece
+from screens.modal import Modal
 from screens.plan_text import head_lines, plan_text
 from screens.planning import Planned, plan_on_thread
 from screens.question import Agreed, Question
@@ -32,7 +32,7 @@ from screens.text_view import TextView
 TICK_S = 1.0
 
 
-class PlanDialog(ModalScreen[Agreed | Question | None]):
+class PlanDialog(Modal[Agreed | Question | None]):
     """Opens at once, plans on a thread, then asks.
 
     Dismissed with what was agreed to, with another question that is asked instead, or None when it was left.
