@@ -70,7 +70,8 @@ class Acknowledged:
                 if after != kept:
                     self._pending[kept.key] = kept.acknowledgement.at, after
             self._book = _applied(self._book, self._pending)
-        self._seen |= there.keys()
+        # Only what may still be asked for: keys of jobs are new ones for ever.
+        self._seen = {key for key in self._seen | there.keys() if key in there or key in self._book}
 
     def _gone(self, kept: Kept, now: float) -> Kept:
         if self._whole_since is None or kept.gone_at is not None:

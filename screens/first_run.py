@@ -26,6 +26,7 @@ from screens.filter_bar import FilterInput
 from screens.first_trial import TrialScreen
 from screens.last_steps import LookApp
 from screens.lines import Line
+from screens.modal import ClosesOnce
 
 Find = Callable[[], Found]
 _MOVES: list[BindingType] = [
@@ -96,7 +97,7 @@ class WelcomeScreen(Screen[None]):
             self.app.exit(Chosen(demo=True) if what == "demo" else None)
 
 
-class FindScreen(Screen[None]):
+class FindScreen(ClosesOnce[None]):
     """What was found, and a line for a head that was not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", show=False), Binding("q", "back", show=False)]

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from cockpit.config import ConfigError
@@ -21,9 +20,10 @@ from cockpit.setup.write import draft, write
 from screens import first_lines
 from screens.content import plain, styled
 from screens.lines import Line
+from screens.modal import ClosesOnce
 
 
-class TrialScreen(Screen[str]):
+class TrialScreen(ClosesOnce[str]):
     """Dismissed with the cluster's name once it is in the config, with None when it was left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -7,16 +7,16 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 
 from screens.filter_bar import FilterBar
 from screens.help_lines import LEGENDS, help_lines
 from screens.keymap import DEFAULT, Keymap
+from screens.modal import Modal
 from screens.text_view import TextView
 from themes.glyphs import signs
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Modal[None]):
     """What help_lines says of these scopes; any of esc, q and ? closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "dismiss", "close")]

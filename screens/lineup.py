@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import ModalScreen
 
 from cockpit.clusters import Clusters
 from cockpit.lineup import ClusterLine, cluster_line
@@ -18,11 +17,12 @@ from screens.grid import Grid
 from screens.keymap import DEFAULT, Keymap
 from screens.keys import bindings
 from screens.lineup_table import FIELDS, columns
+from screens.modal import Modal
 
 TICK_S = 1.0
 
 
-class LineupScreen(ModalScreen[str]):
+class LineupScreen(Modal[str]):
     """Dismissed with the name of the cluster to open, or with None.
 
     While it is open every cluster is read: nodes and queue only, no node is dialled for its GPUs.

@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from actions.nccl_bench import Bench
@@ -23,6 +22,7 @@ from cockpit.words import span
 from screens import outlet
 from screens.content import styled
 from screens.lines import Line, Piece
+from screens.modal import Modal
 from screens.nccl_live_lines import live_lines
 from screens.run_text import run_lines
 from screens.runs import Run
@@ -125,7 +125,7 @@ class Watched:
         return tuple(finding.nodes[0] for finding in named), "; ".join(finding.text for finding in named)
 
 
-class NcclView(ModalScreen[tuple[str, Watched] | None]):
+class NcclView(Modal[tuple[str, Watched] | None]):
     """Dismissed with ("drain" or "quarantine" or "new", watched), None when it was left."""
 
     AUTO_FOCUS = "TextView"

@@ -8,7 +8,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from cockpit.text import printable
@@ -16,6 +15,7 @@ from cockpit.words import span
 from screens import outlet
 from screens.content import styled
 from screens.lines import Piece
+from screens.modal import Modal
 from screens.run_text import run_lines
 from screens.runs import Run, Runs
 from screens.text_messages import CopyText
@@ -25,7 +25,7 @@ from themes.glyphs import signs
 TICK_S = 0.25
 
 
-class RunView(ModalScreen[tuple[str, Run] | None]):
+class RunView(Modal[tuple[str, Run] | None]):
     """Dismissed with ("undo", run) or ("again", run) for a new plan, None when it was left."""
 
     AUTO_FOCUS = "TextView"

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from textual.app import ReturnType, ScreenStackError
 from textual.notifications import Notification, Notify
-from textual.screen import ModalScreen, ScreenResultType
 from textual.timer import Timer
 
 from cockpit.words import plural
 from screens.last_steps import LookApp
+from screens.modal import Modal, Result
 from themes import Look
 
 MOST_HELD = 5
@@ -20,7 +20,7 @@ LOOK_S = 0.2  # between two looks whether what waits may come
 _RANK = {"information": 0, "warning": 1, "error": 2}
 
 
-class Undisturbed(ModalScreen[ScreenResultType]):
+class Undisturbed(Modal[Result]):
     """A screen that asks something: what is told meanwhile is shown when it is closed, not over it."""
 
     def on_mount(self) -> None:

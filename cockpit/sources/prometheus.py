@@ -89,7 +89,10 @@ class PrometheusReads:
                 self._take(node, machine, now, asked_at, past.get(machine.label, ()))
             self._labels |= {node: machine.label for node, machine in named.items()}
             here = {node.name for node in self._nodes()}
+            for name in self._watches.keys() - here:
+                self._history.forget(name)
             self._watches = {name: watch for name, watch in self._watches.items() if name in here}
+            self._labels = {name: label for name, label in self._labels.items() if name in here}
             self._codes = {node: codes for node, codes in self._codes.items() if node in named}
             self._looked_back = True
             return PrometheusReading(dict(self._watches), strangers)

@@ -176,9 +176,9 @@ CASES = (
     ),
     Case(
         "24 hours of changes",
-        "a simulated day of readings, Xids and faults, each in new words",
-        "no more memory at its end than after some hours",
-        (HERE + "test_a_day_of_changes_takes_no_more_memory_than_an_hour",),
+        "a simulated day in which every job, reason, reading, Xid and fault is a new one, and a log that is followed",
+        "no more memory at its end than after two hours, by the weight of all that the cluster holds",
+        ("tests/faults/test_day.py",),
     ),
 )
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -22,10 +20,7 @@ from cockpit.cluster import Cluster
 from cockpit.clusters import Clusters
 from cockpit.config import ClusterConfig
 from cockpit.demo.sim import Simulation
-from cockpit.formats.probe import ProbeReader
 from cockpit.models import Fault, FaultError, FaultKind, Freshness
-from cockpit.sources.gpu_events import NodeEvents
-from cockpit.sources.gpu_history import GpuHistory
 from cockpit.sources.gpus import GPUS
 from cockpit.sources.slurm import NODES
 from tests.faults.conftest import Seen
@@ -210,41 +205,3 @@ async def test_a_job_name_of_a_megabyte(seen: Seen) -> None:
             assert max(len(line) for line in text.split("\n")) <= 120
             assert "\x1b" not in text
     seen("one row a job as before, cut where the column ends; filter and details work")
-
-
-def test_a_day_of_changes_takes_no_more_memory_than_an_hour(seen: Seen) -> None:
-    cluster, head, clock = still_cluster()
-    history, events = GpuHistory(), NodeEvents()
-    reader = ProbeReader(now=clock.now)
-    chance = random.Random(1)
-    hello = {"k": "h", "v": 1, "rev": 1, "host": "p5-1", "boot": "b", "iv": 2, "gpus": []}
-    reader.feed(json.dumps(hello).encode())
-    number = 0
-
-    def hour() -> None:
-        nonlocal number, events
-        for step in range(45):
-            clock.time += HOUR_S / 45
-            number += 1
-            xid = f"NVRM: Xid (PCI:0000:75:00): {chance.randrange(120)}, pid={number}"
-            sample = {"k": "s", "rev": 1, "n": number, "t": clock.now(), "km": [[clock.now(), xid]]}
-            reading = reader.feed(json.dumps(sample).encode())
-            assert reading is not None
-            events = events.after(reading)
-            history.add("p5-1", reading)
-            if step % 22 == 0:  # every fault in other words, so that none is counted to the one before
-                fault = Fault(FaultKind.TIMEOUT, "squeue", f"no answer ({number})")
-                head.fault = FaultError(fault) if step else None
-                cluster.read_once()
-
-    sizes = []
-    tracemalloc.start()
-    try:
-        for _ in range(24):
-            hour()
-            sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    grown = sizes[-1] - sizes[3]
-    assert grown < 2 * 2**20, sizes
-    seen(f"{grown / 2**10:+.0f} KiB between the 4th and the 24th simulated hour")

@@ -65,13 +65,17 @@ class Monkey:
         return cluster
 
     async def step(self, pilot: Pilot[int]) -> None:
-        what = self.chance.choices(["keys", "read", "resize", "paste", "type"], [80, 5, 3, 3, 5])[0]
+        what = self.chance.choices(["keys", "burst", "read", "resize", "paste", "type"], [70, 10, 5, 3, 3, 5])[0]
         words: object = what
         if what == "read":
             await self._read()
         elif what == "resize":
             words = size = self.chance.choice(SIZES)
             await pilot.resize_terminal(*size)
+        elif what == "burst":  # faster than screens open and close
+            words = pressed = [self.chance.choice(self.keys) for _ in range(2)] * 2
+            for key in pressed:
+                self.app.post_message(events.Key(key, key if len(key) == 1 else None))
         elif what == "paste":
             words = text = self.chance.choice(HOSTILE)
             (self.app.focused or self.app.screen).post_message(events.Paste(text))
