@@ -17,6 +17,7 @@ from tests.bench.budgets import PARTS
 from tests.bench.engine import measure_engine
 from tests.bench.flat import flat_queue
 from tests.bench.keys import measure_keys
+from tests.bench.pool import measure_diagnosis, measure_pool
 from tests.bench.probe import measure_probe
 from tests.bench.quiet import measure_quiet
 from tests.bench.quits import measure_quits
@@ -28,6 +29,7 @@ CHECKOUT = Path(__file__).parents[2]
 BIG, SMALL = (1024, 20_000), (128, 2_000)
 DEMOS = (12, 64)  # each node is a real probe; more of them fill two cores before the cockpit does anything
 ENGINE = (3, 64, 1024)
+POOL, DIAGNOSES = (64, 128), (3, 64)  # 256 nodes, each with sshd and probe, are 1,300 processes here
 
 Columns = dict[str, dict[str, Any]]
 
@@ -113,6 +115,11 @@ def main() -> int:
         bench.demo(nodes)
     for nodes in ENGINE:
         bench.note("Work of the engine", f"{nodes:,} nodes, {8 * nodes:,} GPUs", partial(measure_engine, nodes))
+    if not quick:
+        for nodes in POOL:
+            bench.note("Many nodes through one head", f"{nodes} nodes", partial(measure_pool, nodes, 30.0))
+        for nodes in DIAGNOSES:
+            bench.note("A hung job over SSH", f"{nodes} nodes, {8 * nodes} ranks", partial(measure_diagnosis, nodes))
     bench.note("On a node", "8 GPUs", lambda: measure_probe(10.0 if quick else 30.0))
     sections = list(bench.sections.items())
     report.write_json(CHECKOUT / "bench.json", about, sections)
