@@ -155,3 +155,15 @@ def find_row(queue: QueueReading | None, key: str) -> QueueRow | None:
 def nodes_by_word(nodes: Iterable[Node]) -> dict[str, int]:
     """How many nodes are in each state, most first."""
     return dict(Counter(node.word for node in nodes).most_common())
+
+
+def awaited(node: Node, site: SlurmSite | None) -> tuple[str, float | None]:
+    """The setting of Slurm that ends what a node is in between, and its seconds; ("", None) for any other node.
+
+    Slurm does not tell when that began.
+    """
+    if node.state.has("powering_down"):
+        return "SuspendTimeout", site.suspend_timeout_s if site else None
+    if node.state.has("powering_up"):
+        return "ResumeTimeout", site.resume_timeout_s if site else None
+    return "", None

@@ -190,13 +190,13 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         """The lines around, and what is in front: details, or `pane`; output and diagnosis show themselves."""
         if not self.is_shown:
             return
-        self._say_lines()
         if self.in_detail:
             self.query_one(DetailView).show_view()
         elif (diagnosis := self.hang_view()) is not None:
             diagnosis.show_age()
         elif self.output_view() is None:
             pane()
+        self._say_lines()  # last: the keys are those of what is under the cursor now
 
     def _say_lines(self) -> None:
         steady, problems = self.clock.steady(), self.cluster.problems()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cockpit.cluster import View
-from cockpit.joins import reason_applies
+from cockpit.joins import awaited, reason_applies
 from cockpit.models import Health, Job, Node
 from cockpit.words import MISSING, count, mib, span
 from screens.grid_model import Cell, Column
@@ -41,7 +41,7 @@ class NodeTable:
                    note="in use, of all"),
             Column("since", "since", self._since, lambda n: n.reason_at, 5, 7, "right", 5, live=True,
                    note="when the reason was set"),
-            Column("reason", "reason", _reason, lambda n: n.reason or None, 22, 90, drop=1, cut=True,
+            Column("reason", "reason", self._reason, lambda n: n.reason or None, 22, 90, drop=1, cut=True,
                    note="why it is out of service, or was"),
             Column("by", "by", lambda n: n.reason_by or MISSING, lambda n: n.reason_by or None, 4, 16, wide=True,
                    note="who set the reason"),
@@ -88,6 +88,13 @@ class NodeTable:
         held = self._held(node)
         return held[0].job_id if held else None
 
+    def _reason(self, node: Node) -> Cell:
+        """Who is between two states has no reason of its own: what ends that stands there."""
+        name, limit_s = awaited(node, self.view().site)
+        if node.reason or not name:
+            return _reason_set(node)
+        return f"{span(limit_s)} at most ({name})" if limit_s else f"until {name} is over", "dim"
+
     def _since(self, node: Node) -> Cell:
         return span(self.now() - node.reason_at) if node.reason_at and reason_applies(node) else ""
 
@@ -124,6 +131,6 @@ def _memory(node: Node) -> Cell:
     return f"{mib(node.mem_used_mib)}/{mib(node.mem_mib)}"
 
 
-def _reason(node: Node) -> Cell:
+def _reason_set(node: Node) -> Cell:
     # From Slurm 23.11 on a healthy node keeps the text of an old drain: shown, but not as trouble.
     return node.reason, "" if reason_applies(node) else "dim"

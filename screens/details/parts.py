@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from cockpit.cluster import Cluster, View
 from cockpit.fleet import GpuRow
 from cockpit.formats.hostlist import fold
+from cockpit.joins import awaited
 from cockpit.models import Health, Job, Node, Problem
 from cockpit.words import span
 from screens.lines import LABEL_WIDTH, Line, Link, Piece, Subject, fact
@@ -65,12 +66,8 @@ def label(text: str) -> Piece:
 
 def awaited_lines(cluster: Cluster, node: Node) -> list[Line]:
     """What a node that is between two states waits for, and for how long at most, as Slurm is configured."""
-    site = cluster.view.site
-    if node.state.has("powering_down"):
-        name, limit_s = "SuspendTimeout", site.suspend_timeout_s if site else None
-    elif node.state.has("powering_up"):
-        name, limit_s = "ResumeTimeout", site.resume_timeout_s if site else None
-    else:
+    name, limit_s = awaited(node, cluster.view.site)
+    if not name:
         return []
     return [fact("at most until", f"{name} is over" + (f", {span(limit_s)} after it began" if limit_s else ""))]
 
