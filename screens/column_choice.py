@@ -15,15 +15,16 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`order` names columns from left to right, `hidden` those of them that are not shown.
+    """`order` names columns from left to right, `hidden` and `shown` those that were hidden or shown by hand.
 
-    A column in neither (of another version, a check that is new) stands beside its usual neighbour and is shown
-    where it would be without any choice; with `only`, as the config has it, it is hidden, behind the others. Names
-    that the table does not have now are kept, for when it has them.
+    A column in none of them (of another version, a check that is new) stands beside its usual neighbour and is shown
+    where it would be without any choice; with `only`, as the config has it, what `order` does not name is hidden,
+    behind the others. Names that the table does not have now are kept, for when it has them.
     """
 
     order: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
+    shown: frozenset[str] = frozenset()
     only: bool = False
 
 
@@ -33,58 +34,64 @@ def arranged(columns: Sequence[Column[Any]], choice: Choice | None) -> tuple[Col
         return tuple(columns)
     at = {column.id: column for column in columns}
     order = [name for name in dict.fromkeys((columns[0].id, *choice.order)) if name in at]
-    chosen, before = set(order), columns[0].id
+    named, before = set(order), columns[0].id
     for column in columns:
-        if column.id not in chosen:
+        if column.id not in named:
             order.insert(len(order) if choice.only else order.index(before) + 1, column.id)
         before = column.id
-    return tuple(_shown(at[name], choice, named=name in chosen) for name in order)
+    return tuple(_as_chosen(at[name], choice, named=name in named) for name in order)
 
 
-def _shown(column: Column[Any], choice: Choice, *, named: bool) -> Column[Any]:
-    if column.id in choice.hidden or (choice.only and not named):
-        return replace(column, wide=True)
-    if not named:
+def _as_chosen(column: Column[Any], choice: Choice, *, named: bool) -> Column[Any]:
+    hidden = not named if choice.only else column.wide
+    hidden = (hidden or column.id in choice.hidden) and column.id not in choice.shown
+    if hidden == column.wide:
         return column
-    return replace(column, wide=False, drop=column.drop or CHOSEN_DROP) if column.wide else column
+    return replace(column, wide=True) if hidden else replace(column, wide=False, drop=column.drop or CHOSEN_DROP)
 
 
 def toggled(columns: Sequence[Column[Any]], before: Choice | None, name: str) -> Choice:
-    """Show a column that is hidden, or hide it; `columns` are as they are arranged now. Never the first."""
-    now = _as_it_is(columns, before)
-    return now if name == columns[0].id else replace(now, hidden=now.hidden ^ {name})
+    """Show a column that is hidden, or hide it; `columns` are as they are arranged now. Never the first.
+
+    The order is left to the table: that of the checks puts those with trouble first.
+    """
+    now = before or Choice()
+    column = next(column for column in columns if column.id == name)
+    if column is columns[0]:
+        return now
+    if column.wide:
+        return replace(now, hidden=now.hidden - {name}, shown=now.shown | {name})
+    return replace(now, hidden=now.hidden | {name}, shown=now.shown - {name})
 
 
 def moved(columns: Sequence[Column[Any]], before: Choice | None, name: str, step: int) -> Choice:
     """Move a column by one place to the right (1) or left (-1); nothing goes before the first."""
-    now = _as_it_is(columns, before)
-    order = list(now.order)
+    now, order = before or Choice(), [column.id for column in columns]
     place = order.index(name)
     other = place + step
-    if min(place, other) >= 1 and other < len(columns):
-        order[place], order[other] = order[other], order[place]
-    return replace(now, order=tuple(order))
-
-
-def _as_it_is(columns: Sequence[Column[Any]], before: Choice | None) -> Choice:
-    """What is seen now as a choice by hand, with the names of an earlier one that the table does not have now."""
-    names = [column.id for column in columns]
-    absent = [name for name in before.order if name not in names] if before else []
-    hidden = {column.id for column in columns if column.wide} | (set(absent) & before.hidden if before else set())
-    return Choice((*names, *absent), frozenset(hidden))
+    if min(place, other) < 1 or other >= len(columns):
+        return now
+    order[place], order[other] = order[other], order[place]
+    order += [absent for absent in now.order if absent not in order]
+    if not now.only:
+        return replace(now, order=tuple(order))
+    hidden = {column.id for column in columns if column.wide}
+    return Choice(tuple(order), frozenset(hidden), frozenset(order) - hidden)
 
 
 def as_json(choice: Choice) -> dict[str, Any]:
     """A choice by hand, for the file it is kept in."""
-    return {"order": list(choice.order), "hidden": sorted(choice.hidden)}
+    found = {"order": list(choice.order), "hidden": sorted(choice.hidden), "shown": sorted(choice.shown)}
+    return {**found, "only": True} if choice.only else found
 
 
 def from_json(kept: object) -> Choice | None:
     """A choice as it was kept; None for what is none. Names of columns that there are not are no harm."""
     if not isinstance(kept, Mapping):
         return None
-    order, hidden = _names(kept.get("order")), _names(kept.get("hidden"))
-    return Choice(order, frozenset(hidden)) if order else None
+    order, hidden, shown = (_names(kept.get(key)) for key in ("order", "hidden", "shown"))
+    choice = Choice(order, frozenset(hidden), frozenset(shown), kept.get("only") is True and bool(order))
+    return None if choice == Choice() else choice
 
 
 def _names(kept: object) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ class ColumnsScreen(ModalScreen[None]):
     def _take(self, choice: Choice | None) -> None:
         if self._table.canvas.wide:  # it shows every column, and a change would not be seen
             self._table.action_wide()
-        self._table.choose_columns(choice)
+        self._table.choose_columns(None if choice == Choice() else choice)
         self.show_columns()
 
 

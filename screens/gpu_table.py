@@ -25,7 +25,7 @@ class GpuTable:
         """Every column, in order; the narrowest screen keeps node, GPU, what is wrong, use and job."""
         return (
             Column("gpu", "gpu", lambda r: r.key, lambda r: (r.node, r.slot), 8, 40),
-            Column("state", "state", self._state, worst_first, 18, 100, cut=True, live=True, note="by it: worst first"),
+            Column("state", "state", self._state, worst_first, 18, 100, cut=True, live=True, note="sorts worst first"),
             Column("util", "util", self._value("util_pct", "{:.0f}%"), _number("util_pct"), 4, 5, "right", 1,
                    down_first=True, note="share of time with a kernel running"),
             Column("mem", "mem", self._memory, _number("mem_used_mib"), 6, 11, "right", 3, down_first=True,

@@ -19,7 +19,6 @@ from cockpit.words import MISSING
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.keys import bindings
 from screens.lines import Subject
-from screens.nothing_there import no_gpus
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
 from screens.waiting import stale_words, waiting_words
@@ -146,7 +145,7 @@ class GpusPane(Vertical):
         metric, heat = METRICS[self._metric], self.query_one(Heatmap)
         rows = heat_rows(cluster.view.gpu_rows, metric, cluster.clock.steady())
         source = self.table.spec.source
-        heat.empty = no_gpus(cluster.view) if cluster.view.fleet else waiting_words(cluster, source)
+        heat.empty = self.table.spec.empty(cluster.view) if cluster.view.fleet else waiting_words(cluster, source)
         heat.set_colour_by("group" if self._by_job else "value")
         heat.styles.height = max(5, min(len(rows) + HEAT_FRAME, int(self.size.height * HEAT_SHARE)))
         heat.show(rows, metric.name, stale_words(cluster, source), low=metric.low, high=metric.high)

@@ -8,13 +8,18 @@ from types import MappingProxyType
 
 from cockpit.models import Health
 from screens.key_line import Key
-from screens.key_table import SCOPES
+from screens.key_table import EVERYWHERE, SCOPES
 from screens.keymap import DEFAULT, Keymap, heard
 from screens.lines import Line, section
 from themes import STATE_TOKENS
 from themes.glyphs import UNICODE, Signs
 
 KEY_WIDTH = 14
+MOVING = "Moving"
+_MOVES = frozenset(
+    ("down", "up", "top", "bottom", "half_down", "half_up", "page_down", "page_up", "left", "right", "next", "previous",
+     "next_link", "prev_link")
+)  # fmt: skip
 _STATES = {
     Health.OK: "live, well",
     Health.UNKNOWN: "not known, or never read",
@@ -54,16 +59,31 @@ def help_lines(
     legend: Iterable[tuple[str, str]] = (),
     signs: Signs = UNICODE,
 ) -> list[Line]:
-    """Every key of these scopes and of everywhere; those in `disabled` (id -> reason) are dimmed, with the reason.
+    """Every key of these scopes and of everywhere, the pane's own first and moves last.
 
+    Those in `disabled` (id -> reason) are dimmed, with the reason.
     `fields` are what a filter of the pane in front can name, `legend` is its own words (see LEGENDS).
     """
     lines: list[Line] = []
-    for scope, keys in groupby(heard(scopes, keymap), lambda key: key.scope):
-        lines += [section(SCOPES[scope]), *(_key_line(key, keymap, disabled or {}) for key in keys), []]
+    for heading, keys in groupby(sorted(heard(scopes, keymap), key=_place), _heading):
+        lines += [section(heading), *(_key_line(key, keymap, disabled or {}) for key in keys), []]
     if known := list(fields):
         lines += [section("Filter"), *map(_told, _FILTER), _told(("fields", ", ".join(known))), []]
     return [*lines, section("Signs and words"), *_state_lines(signs), *map(_told, (*legend, *_WORDS))]
+
+
+def _place(key: Key) -> int:
+    """What only this pane has comes first, how to move in it last: that is what one knows."""
+    if _heading(key) == MOVING:
+        return 3
+    if key.scope in ("grid", "text"):
+        return 1
+    return 2 if key.scope in EVERYWHERE else 0
+
+
+def _heading(key: Key) -> str:
+    moves = not key.listed and key.scope in ("grid", "text") and key.id.partition(".")[2] in _MOVES
+    return MOVING if moves else SCOPES[key.scope]
 
 
 def _key_line(key: Key, keymap: Keymap, disabled: Mapping[str, str]) -> Line:

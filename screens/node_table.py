@@ -28,7 +28,7 @@ class NodeTable:
         """Every column, in order; the narrowest screen keeps name, state and reason."""
         return (
             Column("node", "node", lambda n: n.name, _by_name, 8, 40),
-            Column("state", "state", _state, lambda n: -_RANK[n.health], 10, 24, note="by it: worst first"),
+            Column("state", "state", _state, lambda n: -_RANK[n.health], 10, 24, note="sorts worst first"),
             Column("queue", "queue", _queues, lambda n: sorted(n.partitions), 9, 30, drop=8, cut=True),
             Column("gpus", "gpus", _gpus, lambda n: n.gpus_used, 4, 7, "right", 2, down_first=True,
                    note="in use, of all"),

@@ -22,7 +22,7 @@ from screens.grid_canvas import TOP_LINES
 from screens.heatmap import Heatmap
 from screens.keys import bindings
 from screens.lines import Subject
-from screens.nothing_there import no_gpus
+from screens.nothing_there import closed_queues, no_gpus
 from screens.overview_panels import columns_for, compact, nothing_yet, problem_lines
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
@@ -136,7 +136,7 @@ class OverviewPane(Vertical):
             self._heat_of, metric = parts, METRICS[0]
             self._heat_next = steady + len(view.gpu_rows) / GPUS_PER_S
             rows = heat_rows(view.gpu_rows, metric, steady)
-            self._heat.empty = no_gpus(view)
+            self._heat.empty = no_gpus(view, closed_queues(self._cluster))
             self._heat.show(rows, metric.name, stale, low=metric.low, high=metric.high)
 
     def _show_problems(self) -> None:

@@ -14,7 +14,7 @@ from screens import queue_table
 from screens.cost_table import cost_spec
 from screens.gpu_table import GpuTable
 from screens.node_table import NodeTable
-from screens.nothing_there import NO_NODES, no_gpus, no_jobs
+from screens.nothing_there import NO_NODES, closed_queues, no_gpus, no_jobs
 from screens.pane_spec import PaneSpec
 from screens.queue_table import QueueTable
 from screens.storage_table import storage_spec
@@ -54,7 +54,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=gpus.fields(),
             record=lambda row: report.gpu_record(row, cluster.clock.steady()),
             copied=lambda keys: ",".join(keys),
-            empty=no_gpus,
+            empty=lambda view: no_gpus(view, closed_queues(cluster)),
             nodes=lambda row: (row.node,),
             command=lambda rows: show_nodes(rows, lambda row: row.node),
             sort="state",
@@ -70,7 +70,7 @@ def pane_specs(cluster: Cluster) -> tuple[PaneSpec, ...]:
             fields=queue.fields(),
             record=report.queue_record,
             copied=lambda keys: ",".join(key.rstrip("_") for key in keys),
-            empty=no_jobs,
+            empty=lambda view: no_jobs(view, closed_queues(cluster)),
             nodes=queue_table.held_nodes,
             command=queue_table.show_jobs,
             sort="state",

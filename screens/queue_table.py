@@ -26,7 +26,7 @@ class QueueTable:
         """Every column, in order; the narrowest screen keeps id, state, name, user and why or where."""
         return (
             Column("job", "job", label, lambda r: r.lead.job_id, 6, 22, down_first=True),
-            Column("state", "state", _state, _state_order, 7, 26, note="by it: running first"),
+            Column("state", "state", _state, _state_order, 7, 26, note="sorts running first"),
             Column("name", "name", lambda r: r.lead.name, lambda r: r.lead.name.casefold(), 8, 28, drop=2, cut=True),
             Column("user", "user", lambda r: r.lead.user, lambda r: r.lead.user, 6, 14, drop=1, cut=True),
             Column("queue", "queue", _queues, lambda r: sorted(r.lead.partitions), 5, 16, drop=5, cut=True),

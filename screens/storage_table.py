@@ -219,7 +219,7 @@ class StorageTable:
         return (
             Column("what", "mount", lambda r: r.what, lambda r: r.what, 8, 30),
             Column("state", "state", lambda r: (r.state, state_token(r.health)), lambda r: -_RANK[r.health], 8, 16,
-                   note="by it: worst first"),
+                   note="sorts worst first"),
             Column("used", "used", _used, lambda r: r.used_pct, 5, 6, "right", down_first=True),
             Column("free", "free", lambda r: _size(r.free_mib), lambda r: r.free_mib, 5, 7, "right", 2),
             Column("size", "of", lambda r: _size(r.total_mib), lambda r: r.total_mib, 5, 7, "right", 3),

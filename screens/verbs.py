@@ -179,8 +179,14 @@ class Verbs(Screen[None]):
 
         fields = () if self.text_view() else self.pane.fields
         legend = LEGENDS.get(self.pane.spec.id, ())
-        disabled = self.disabled_keys(self.pointed())
+        disabled = {**self.cannot(), **self.disabled_keys(self.pointed())}
         await self.app.push_screen(HelpScreen(self.scopes(), self.keymap, disabled, fields=fields, legend=legend))
+
+    def cannot(self) -> dict[str, str]:
+        """Why keys that only read have nothing to do with what the cursor is on."""
+        from screens.subject_entries import subject_entries
+
+        return {entry.command.id: entry.disabled for entry in subject_entries(self.context()) if entry.disabled}
 
     async def action_output(self) -> None:
         """What the job under the cursor writes; there, its other stream."""

@@ -18,6 +18,7 @@ from screens import log_table
 from screens.lines import Line, Link, Subject, fact, facts, section
 from screens.log_book import LogRow, log_book
 from screens.undoing import can_undo
+from screens.waiting import failing_facts
 from themes import state_token
 
 MOST_LINKS = 12
@@ -30,7 +31,7 @@ def log_lines(cluster: Cluster, key: str) -> list[Line]:
         return [["the log has no such line (any more)"]]
     if row.event is not None:
         return _event(row.event, log_table.health(row))
-    return _fault(row) if row.entry is None else _change(row, row.entry)
+    return _fault(cluster, row) if row.entry is None else _change(row, row.entry)
 
 
 _MEANINGS = {
@@ -52,7 +53,7 @@ def explain_log(cluster: Cluster, key: str) -> list[Line]:
     return [[_MEANINGS.get(row.outcome, "This version does not know that outcome.")], [], *_change(row, row.entry)]
 
 
-def _fault(row: LogRow) -> list[Line]:
+def _fault(cluster: Cluster, row: LogRow) -> list[Line]:
     trouble = row.trouble
     assert trouble is not None
     state = "fails now" if trouble.over_at is None else f"over since {_stamp(trouble.over_at)}"
@@ -66,6 +67,7 @@ def _fault(row: LogRow) -> list[Line]:
                 ("since", _stamp(trouble.since)),
                 ("last seen", _stamp(trouble.last_at)),
                 ("polls", f"{trouble.polls} in a row failed so"),
+                *(failing_facts(cluster, (trouble.source,)) if trouble.over_at is None else ()),
             ]
         ),
     ]

@@ -12,11 +12,13 @@ from cockpit.app import CockpitApp
 from cockpit.clusters import Clusters
 from screens.column_choice import Choice
 from screens.column_chooser import ColumnsScreen
+from screens.lineup import LineupScreen
 from screens.pane import TablePane
 from tests.screens.golden import assert_golden
 from tests.screens.helpers import screen_text
 from tests.screens.test_app import HOSTILE, SIZES, Pilot, cockpit
 from tests.screens.test_hostile_walk import BAD, poison
+from tests.screens.test_lineup import three
 from tests.screens.test_remembered import kept, until
 from tests.still import still_cluster
 
@@ -221,3 +223,20 @@ async def test_hostile_checks_of_a_site_are_offered_as_text() -> None:
         table.set_columns([*table.columns, *more])
         await pilot.press("W", "G", *["K", "space"] * len(HOSTILE))
         assert not BAD & set(pilot.text())
+
+
+async def test_the_line_up_of_clusters_keeps_its_columns_from_one_opening_to_the_next() -> None:
+    async with three() as (setup, pilot):
+        setup.app.show_lineup()
+        await pilot.pause()
+        await pilot.press("W", "space", "escape")
+        await pilot.pause()
+        lineup = setup.app.screen
+        assert isinstance(lineup, LineupScreen)
+        assert lineup.choice == Choice(hidden=frozenset({"worst"}))
+        assert "worst problem" not in screen_text(setup.app).split("\n")[1]  # the title says that it sorts by it
+        await pilot.press("escape")
+        await pilot.pause()
+        setup.app.show_lineup()
+        await pilot.pause()
+        assert "worst problem" not in screen_text(setup.app).split("\n")[1]  # the title says that it sorts by it

@@ -158,3 +158,12 @@ def test_every_table_has_a_purpose_and_an_unknown_one_is_no_crash() -> None:
         lines = explain_pane(cluster, name)
         assert lines[0][0] != (name, "bright"), name
     assert explain_pane(cluster, "moon") == [["there is no such table"]]
+
+
+async def test_help_says_of_reading_keys_too_why_they_do_nothing_here() -> None:
+    async with cockpit((120, 60)) as pilot:
+        await pilot.read()
+        await pilot.press("slash", *"gpu-dy-p5-4", "enter", "question_mark")
+        text = " ".join(pilot.text().split())
+        assert "Not now: no job is behind this node" in text  # o: output
+        assert "gpu-dy-p5-4 is powering down" in text  # s: ssh

@@ -151,6 +151,10 @@ def test_what_the_sources_met_is_one_line_each_until_it_is_over() -> None:
     rows = [row for row in read(cluster) if row.trouble is not None and row.trouble.source == "nodes"]
     assert len(rows) == 1
     assert rows[0].trouble.polls == 3
+    told = words(explain(cluster, Subject("log", rows[0].key)))
+    assert "fails now" in told
+    assert "nothing else is read either" in told
+    assert "next try" in told
     spec = log_spec(cluster)
     assert "failing" in str(next(c for c in spec.columns if c.id == "outcome").cell(rows[0]))
     head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "no route", "is it up?"))

@@ -293,3 +293,23 @@ def test_help_dims_what_is_not_possible_now_with_the_reason() -> None:
     line = next(line for line in lines if "powered down" in "".join(piece[0] for piece in line))
     assert [piece[1] for piece in line] == ["dim", "dim"]
     assert "A shell on the node" in line[1][0]
+
+
+def test_help_begins_with_what_only_this_pane_has_and_ends_the_keys_with_how_to_move() -> None:
+    told = plain(help_lines(("grid", "checks")))
+    headings = [line for line in told if line and not line.startswith(" ")]
+    assert headings[:2] == [SCOPES["checks"], SCOPES["grid"]]
+    moving = told.index("Moving")
+    assert any(line.split()[:1] == ["j"] for line in told[moving:])
+    assert not any(line.split()[:1] == ["j"] for line in told[:moving])
+    assert any(line.split()[:1] == ["N"] for line in told[:moving])  # unlisted, but no move
+    assert any(line.split()[:1] == ["n"] for line in plain(help_lines(("text",)))[:-30])
+
+
+def test_help_names_every_key_that_is_heard_once() -> None:
+    for scopes in (("grid", "gpus"), ("grid", "overview"), ("grid", "checks"), ("text", "hang"), ("text", "output")):
+        lines = help_lines(scopes)
+        for key in heard(scopes):
+            assert sum(len(line) > 1 and line[1] == key.help for line in lines) == [
+                each.help for each in heard(scopes)
+            ].count(key.help), key.id

@@ -8,7 +8,9 @@ from cockpit.cluster import View
 from cockpit.formats.node_state import parse_state
 from cockpit.joins import has_accelerators
 from cockpit.models import Node, QueueReading
-from screens.nothing_there import NO_NODES, NO_STORAGE, no_gpus, no_jobs
+from cockpit.sources.base import Beat
+from cockpit.sources.slurm import NODES
+from screens.nothing_there import NO_NODES, NO_STORAGE, closed_queues, no_gpus, no_jobs
 from screens.panes import pane_specs
 from screens.print_table import lines
 from tests.still import still_cluster
@@ -30,7 +32,9 @@ def test_a_stopped_cluster_says_that_its_gpus_are_powered_down_and_what_wakes_th
     stopped = replace(now, nodes=in_state(now.nodes, "idle+cloud+powered_down"))
     told = no_gpus(stopped)
     assert "all 12 nodes with GPUs are powered down or on the way" in told
-    assert "S on a queue starts some, P all of them" in told
+    assert "S on a queue starts some" in told
+    closed = no_gpus(stopped, ["gpu is inactive", "prio is inactive"])
+    assert "gpu is inactive, prio is inactive, so no job wakes them: P starts the cluster" in closed
     one = replace(stopped, nodes=stopped.nodes[:1] if stopped.nodes else ())
     assert "the node with GPUs is powered down" in no_gpus(one)
 
@@ -52,13 +56,21 @@ def test_nodes_that_are_up_and_not_reached_are_no_empty_cluster() -> None:
 
 
 def test_an_empty_queue_tells_queues_that_start_nothing() -> None:
-    now = view()
+    cluster, _, clock = still_cluster()
+    cluster.read_once()
+    assert closed_queues(cluster) == []
+    now = cluster.view
     assert now.site is not None
     assert no_jobs(now).startswith("no jobs in the queue")
     assert "\n" not in no_jobs(now)
-    closed = tuple(replace(one, state="INACTIVE") for one in now.site.partitions)
-    told = no_jobs(replace(now, site=replace(now.site, partitions=closed)))
-    assert f"{closed[0].name} is inactive" in told
+    state = cluster.store.state(NODES)
+    assert state.data is not None
+    assert state.good is not None
+    inactive = tuple(replace(one, available="inactive") for one in state.data.partitions)
+    good = replace(state.good, data=replace(state.data, partitions=inactive))
+    cluster.store.put(NODES.name, Beat(good, 5.0, clock.steady()))
+    told = no_jobs(now, closed_queues(cluster))
+    assert f"{inactive[0].name} is inactive" in told
     assert "a job that is submitted there waits" in told
     hidden = no_jobs(replace(now, site=replace(now.site, sees_all_jobs=False)))
     assert hidden.startswith("no jobs of your own")
