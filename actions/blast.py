@@ -73,4 +73,5 @@ def job_line(job: HurtJob) -> str:
     gpus = plural(job.gpus, "GPU") if job.gpus is not None else "GPUs not told"
     left = f", {span(job.left_s)} left on {job.hostlist}" if job.left_s is not None else ""
     wrote = f", last output {span(job.silent_s)} ago" if job.silent_s is not None else ""
-    return f"{job.label}  {job.user}  {job.name}  {job.state} {span(job.elapsed_s)}{left}{wrote}  {gpus}  {job.fate}"
+    lasted = f" {span(job.elapsed_s)}" if job.elapsed_s is not None else ""
+    return f"{job.label}  {job.user}  {job.name}  {job.state}{lasted}{left}{wrote}  {gpus}  {job.fate}"

@@ -59,7 +59,8 @@ def _demo(arguments: argparse.Namespace, look: Looks, print_status: Callable[[Cl
 
     if arguments.scenario not in SCENARIOS:
         raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
-    keep_apart("demo")  # a real cluster may bear the same name
+    # A real cluster may bear the same name; and what was found in one scenario is not true of another.
+    keep_apart("demo", arguments.scenario)
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
         if demo.lacks:

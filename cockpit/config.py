@@ -234,6 +234,6 @@ def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
 _apart: list[str] = []
 
 
-def keep_apart(name: str) -> None:
+def keep_apart(*names: str) -> None:
     """From now on all that this process writes down lies in a folder of its own there, beside that of clusters."""
-    _apart[:] = [name]
+    _apart[:] = names

@@ -44,7 +44,7 @@ def found_lines(found: Found | None) -> list[Line]:
     ]
     if found.fault is not None:
         elsewhere = "; `cockpit init --profile P --region R` looks elsewhere"
-        lines.append([(f"AWS tells no cluster: {found.fault.why}{elsewhere}", "dim")])
+        lines.append([(f"AWS tells no cluster: {found.fault.why.rstrip('.')}{elsewhere}", "dim")])
     return lines
 
 

@@ -166,7 +166,8 @@ class OverviewPane(Vertical):
         nodes = self._panels[0]
         assert isinstance(nodes, TablePane)
         untouched = nodes.state.at_home and not nodes.filter_text and not self._zoomed
-        return untouched and self.screen.focused in (None, nodes)
+        # The screen itself begins with the first that can have it, which are the problems.
+        return untouched and self.screen.focused in (None, nodes, self._problems)
 
     # Where it stands.
 

@@ -119,6 +119,23 @@ async def wait_for_record(pilot: Pilot) -> None:
     raise AssertionError("the record never came")
 
 
+@pytest.mark.parametrize("staged", [True, False])
+async def test_the_worst_problem_has_the_cursor_when_it_was_known_before_the_screen_was_made(staged: bool) -> None:
+    cluster, _, _ = still_cluster()
+    cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
+    cluster.read_once()
+    app = CockpitApp(Clusters.only(cluster), staged=staged)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for _ in range(200):
+            if "problems" in screen_text(app):
+                break
+            await pilot.pause(0.05)
+        await pilot.pause()
+        await pilot.pause()
+        assert app.focused is not None
+        assert app.focused.id == "overview-problems"
+
+
 async def test_before_the_first_answer_it_says_that_it_reads() -> None:
     async with cockpit() as pilot:
         assert "reading from local" in pilot.text()

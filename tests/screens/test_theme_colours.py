@@ -19,6 +19,7 @@ from rich.style import Style
 
 import themes
 from cockpit.models import Health
+from tests.screens.change_app import changing
 from tests.screens.colour_math import VISIONS, Rgb, contrast, lab, least_distance
 
 COLOURED = ["cockpit-dark", "cockpit-light", "cockpit-contrast"]
@@ -131,3 +132,13 @@ def test_without_colours_the_states_differ_by_sign_and_word() -> None:
     assert all(style.color is None or style.color.is_default for style in plain.values())
     assert all(style.bgcolor is None for style in plain.values())
     assert not any(style.dim or style.italic for style in plain.values())
+
+
+@pytest.mark.parametrize("name", COLOURED)
+async def test_what_a_line_asks_for_can_be_read(name: str) -> None:
+    async with changing() as pilot:
+        pilot.app.use_theme(name)
+        await pilot.press("D")
+        await pilot.planned()
+        style = pilot.app.screen.query_one("#reason").get_component_rich_style("input--placeholder")
+        assert contrast(rgb(style.color), rgb(style.bgcolor)) >= LEAST[name][0]

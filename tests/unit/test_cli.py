@@ -127,12 +127,13 @@ def test_the_demo_runs_headless(tmp_path: Path) -> None:
 
 def test_what_a_demo_writes_down_lies_apart_from_the_records_of_clusters(tmp_path: Path) -> None:
     code = "from cockpit import cli; from cockpit.config import state_dir; import sys; sys.argv[1:] = []\n"
-    code += "cli.main(['demo', '--headless', '--seconds', '0', '--nodes', '1']); print(); print(state_dir())"
+    code += "cli.main(['demo', '--headless', '--seconds', '0', '--nodes', '1', '--scenario', 'calm'])\n"
+    code += "print(); print(state_dir())"
     env = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60, check=False
     )
-    assert done.stdout.splitlines()[-1] == str(tmp_path / "cockpit" / "demo"), done.stderr
+    assert done.stdout.splitlines()[-1] == str(tmp_path / "cockpit" / "demo" / "calm"), done.stderr
     assert state_dir({"XDG_STATE_HOME": "/x"}) == Path("/x/cockpit")
 
 

@@ -16,3 +16,8 @@ def test_each_job_stands_out_and_what_goes_on_below_it_stands_in(tmp_path: Path)
     text = line_text(job)
     assert text.startswith("  48219  maria")
     assert hang(job, 40) == len("  48219  ")
+
+
+def test_a_job_that_has_not_begun_has_lasted_for_nothing_that_could_be_told(tmp_path: Path) -> None:
+    lines = [line_text(line) for line in plan_text(Kit(tmp_path).plan("drain", "gpu-dy-p5-1", reason="x"))]
+    assert "  48222  kenji  moe-8x22b-anneal  starting nodes  16 GPUs" in lines
