@@ -6,7 +6,7 @@ JOBS   ?= 4  # twice the cores of a small machine: many tests wait for real prog
 RIG_PACKAGES := slurmctld slurmd slurm-client munge openssh-server openssh-client iproute2 gcc libc6-dev tmux
 CODE   := cockpit screens actions themes tests setup.py
 
-.PHONY: demo test check format bench reliability lock rig rig-down packages goldens keys docs screenshots dist pyz \
+.PHONY: demo test check format bench reliability lock audit rig rig-down packages goldens keys docs screenshots dist pyz \
 	clean help
 
 help:            ## this list
@@ -63,6 +63,10 @@ lock: $(VENV)/.dev   ## write requirements.lock anew: every package with the has
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
 	    --no-header --no-annotate --no-config -o requirements.lock pyproject.toml
+
+audit: $(VENV)/.dev   ## known vulnerabilities of what is locked; needs the internet (PyPI's advisories)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python -m pip_audit --strict --require-hashes --disable-pip -r requirements.lock
 
 packages:        # what the rig needs, where we may install it
 	@PACKAGES="$(RIG_PACKAGES)" sh tests/rig/packages.sh
