@@ -31,7 +31,7 @@ from cockpit.models import Fault, FaultError, FaultKind, Freshness, Node, Proble
 from cockpit.sources.aws import AWS
 from cockpit.sources.base import Beat, Pace, Poller, SourceKey
 from cockpit.sources.cluster_events import EVENTS, EventReads
-from cockpit.sources.gpus import GPUS, FleetReading, FleetStreams, Target
+from cockpit.sources.gpus import GPUS, MANY, FleetReading, FleetStreams, Target
 from cockpit.sources.slurm import NODES, QUEUE, SITE, SlurmClient, SlurmReads
 from cockpit.sources.storage import STORAGE
 from cockpit.store import SourceState, Store
@@ -143,7 +143,7 @@ class Cluster(Questions):
 
     def look_at(self, nodes: Iterable[str]) -> None:
         """These nodes are on the screen: they are dialled and watched before others. Never blocks."""
-        few = len(self.view.nodes or ()) <= self.config.nodes.max
+        few = len(self.view.nodes or ()) <= min(MANY, self.config.nodes.max)
         self.streams.prefer(nodes, held=() if few else {row.node for row in self.view.gpu_rows if row.findings})
 
     def _with_machines(self) -> Iterable[Target]:

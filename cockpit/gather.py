@@ -15,11 +15,12 @@ from statistics import median
 from cockpit.cluster import Cluster
 from cockpit.diagnosis.gathered import Gathered, GatheredEfa, GatheredGpu, GatheredLog, GatheredNode
 from cockpit.fleet import GpuRow, gpu_freshness
+from cockpit.formats.hostlist import fold
 from cockpit.formats.output_paths import OutputFile, job_outputs
 from cockpit.formats.scontrol_show import JobDetail
 from cockpit.formats.sweep import MAX_LINE
 from cockpit.gpu_models import Value, known
-from cockpit.hosts.base import Host, LineStream
+from cockpit.hosts.base import Host, LineStream, NotAskedError
 from cockpit.models import Fault, FaultError, FaultKind, Freshness, Health
 from cockpit.outputs import find_job, output_places
 from cockpit.probe.bundle import sweep_argv, sweep_stdin
@@ -61,6 +62,7 @@ class Gatherer:
         self._until = 0.0
         self._lock = threading.Condition()
         self._pending = 0
+        self._unasked: set[str] = set()
         self._streams: set[LineStream] = set()
         self._stopped = False
         self._slots = threading.BoundedSemaphore(AT_ONCE)
@@ -160,6 +162,10 @@ class Gatherer:
         for node in silent:
             late = replace(node, fault=f"no answer within {self._deadline_s:g} s")
             self._now = replace(self._now.with_node(late), whole=False)
+        if self._unasked and not self._stopped:
+            why = "it was not their turn to be connected to before the time was up; look again, or watch them before"
+            missing = (*self._now.missing, (f"nodes {fold(self._unasked)}", why))
+            self._now = replace(self._now, whole=False, missing=missing)
 
     # Slurm's side.
 
@@ -183,10 +189,14 @@ class Gatherer:
         with self._slots:
             left_s = self._until - time.monotonic()
             if self._stopped or left_s < 0.5:
+                self._unasked.add(node.name)
                 return
             self._update(lambda now: now.with_node(replace(node, asked_at=self._cluster.clock.now())))
             try:
                 self._read(self._cluster.node_host(node.name), node.name, job_id)
+            except NotAskedError:
+                self._unasked.add(node.name)
+                self._update(lambda now: now.with_node(node))
             except FaultError as error:
                 self._fail(node.name, error.fault)
             finally:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from cockpit.models import FaultError
+
 REMOTE_KILL_AFTER_S = 2
 _UNQUOTABLE = "\n!\\"
 
@@ -19,6 +21,10 @@ class Completed:
     stdout: bytes
     stderr: bytes
     took_s: float
+
+
+class NotAskedError(FaultError):
+    """The time was up before it was the machine's turn to be connected to: that says nothing about the machine."""
 
 
 class Channel(Protocol):

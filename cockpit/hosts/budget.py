@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 
-CONNECTIONS_PER_S = 16
+CONNECTIONS_PER_S = 32
 # sshd allows 10 sessions on a connection (MaxSessions). Two are left for those that sshd still counts after
 # we gave them up; streams may not take them all, or no command would ever run.
 SESSIONS_MAX = 8

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cockpit.hosts.base import NotAskedError
 from cockpit.hosts.budget import LOGINS_MAX, Gate
 from cockpit.hosts.calls import Call
 from cockpit.hosts.dial import Connection, Limits, Progress, establish
@@ -22,6 +23,7 @@ BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
 SHORT_S = 10.0  # a connection that was lost sooner counts as a failure from the third on
 _QUICK_LOSSES = 2
+_TURN = "waiting for its turn to connect"
 _STUCK_STEP = {
     FaultKind.TIMEOUT: "it answers but lets nobody in: most likely overloaded or hung; look at its console",
     FaultKind.UNREACHABLE: "look whether it is up, and whether network and security groups let you reach it",
@@ -131,7 +133,8 @@ class Dialer:
 
     def _not_yet(self, deadline_s: float) -> FaultError:
         assert self._progress is not None
-        return FaultError(self._stuck(self._progress, deadline_s))
+        error = NotAskedError if self._progress.stage == _TURN else FaultError
+        return error(self._stuck(self._progress, deadline_s))
 
     def _dial(self, progress: Progress) -> None:
         try:
@@ -158,7 +161,7 @@ class Dialer:
             progress.until = time.monotonic() + self._limits.dial_s
             return not self._gone(progress)
 
-        progress.enter("waiting for its turn to connect")
+        progress.enter(_TURN)
         with self._turns.taken(self._name, waits) as mine:
             if not mine:
                 raise self._closed_fault()

@@ -24,6 +24,7 @@ from cockpit.models import Fault, FaultError, FaultKind
 
 _CHUNK = 65536
 _POLL_S = 0.5
+_STREAM_POLL_S = 2.0  # a stream's end rings as its lines do: this is for what nobody has thought of
 _POLL_WRITING_S = 0.02  # nothing rings when the other side makes room for more input
 
 
@@ -191,7 +192,7 @@ class SshStream:
                 elif ended:
                     break
                 else:
-                    self._bell.wait(_POLL_S)
+                    self._bell.wait(_STREAM_POLL_S)
             if not self._closed.is_set():
                 yield from self._end()
         finally:

@@ -6,8 +6,8 @@ source for `Host.stream(probe_argv(2), stdin=probe_stdin())`; nothing is install
 
 What is sent over stdin
     24 bytes: three lengths, blank-padded to 8 characters each; then a shell script (used where there is no
-    Python), the agent (zlib), pynvml.py (zlib). Whatever comes later is a heartbeat: any byte. stdin stays
-    open; its end ends the probe.
+    Python), the agent (zlib), pynvml.py (zlib). Whatever comes later is a heartbeat: any byte,
+    `-` one that asks for half the pace until the next. stdin stays open; its end ends the probe.
 
 What comes back: one JSON object a line; `k` tells the kind.
 

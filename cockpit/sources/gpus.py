@@ -14,6 +14,7 @@ from cockpit.formats.probe import ProbeReader
 from cockpit.gpu_models import NodeReading
 from cockpit.hosts.base import Host, LineStream
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.probe.agent.options import SLOW_FACTOR
 from cockpit.probe.bundle import probe_argv, probe_stdin
 from cockpit.sources.base import SourceKey, unexpected
 from cockpit.sources.efa_changes import EfaChanges
@@ -29,6 +30,8 @@ RETRY_FIRST_S = 2.0
 RETRY_MAX_S = 60.0
 WORKED_S = 10.0  # a probe that has told its node for so long ended by no fault of its own: it is retried soon
 HEARTBEAT_S = 4.0
+BEAT, SLOW_BEAT = b".", b"-"  # what a beat asks for: the whole pace, or half of it
+MANY = 64  # with more nodes, those that are neither on the screen nor in trouble tell half as often
 SLOW_S = 3.0  # ECC, remap, NVLink, processes: a fault is to be seen within 5 s
 SILENT_INTERVALS = 10
 SILENT_MIN_S = 30.0
@@ -115,6 +118,8 @@ class FleetStreams:
             self._make_room(new)
             for target in new[: max(0, min(STARTS_AT_ONCE, self._most - len(self._streams)))]:
                 self._streams[target.node] = self._start(target)
+            for name, running in self._streams.items():
+                running.quick = len(self._streams) <= MANY or name in self._preferred or name in self._held
             watches = {name: stream.look() for name, stream in self._streams.items()}
         full = len(watches) >= self._most
         left_out = tuple(target.node for target in wanted if full and target.node not in watches)
@@ -204,7 +209,7 @@ class _NodeStream:
         clock: Clock,
         keep: Callable[[str, NodeReading], object],
     ) -> None:
-        self.target = target
+        self.target, self.quick = target, True
         self._nodes, self._interval_s, self._clock, self._keep = nodes, interval_s, clock, keep
         self._watch = NodeWatch(target.node)
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -317,7 +322,7 @@ class _NodeStream:
         now = self._line_at = self._clock.steady()
         if now - self._beat_at >= HEARTBEAT_S:
             self._beat_at = now
-            stream.write(b".")
+            stream.write(BEAT if self.quick else SLOW_BEAT)
         if not bound.allows(now):
             if bound.dropped > LINES_DROPPED_MAX:
                 why = "it sends far more lines than a probe does"
@@ -326,6 +331,8 @@ class _NodeStream:
         reading = reader.feed(line)
         if reading is None:
             return
+        if not self.quick and reading.interval_s:  # so that nobody takes the longer waits for a silence
+            reading = replace(reading, interval_s=SLOW_FACTOR * reading.interval_s)
         events = self._watch.events.after(reading)
         with self._lock:
             if not self._stop.is_set():

@@ -171,16 +171,19 @@ def measure_diagnosis(nodes: int) -> dict[str, Any]:
             raise ValueError(f"the hung job has {len(job.hosts)} nodes instead of {nodes}")
         made.lay_out(job.hosts, record=nodes > 8)
         made.nvml.values(util=100, mem_util=1, power_w=140)  # they wait in a collective operation
+        found: dict[str, Any] = {}
         cluster = Cluster(next(iter(load_config(made.config).clusters.values())), watch_gpus=False)
         try:
             cluster.read_once()
-            cold_s = _diagnose(cluster, job.job_id, nodes)
+            found["diagnosis_cold_s"] = _diagnose(cluster, job.job_id, nodes)
+        except ValueError as error:  # on a busy machine; the other one has no logins to wait for
+            found["diagnosis_cold_failed"] = str(error)
         finally:
             cluster.stop()
         with watched(made, frozenset(job.hosts)) as cluster:
             wait(lambda: len(_telling(cluster)) >= nodes, START_S, f"{nodes} nodes to tell of their GPUs")
-            warm_s = _diagnose(cluster, job.job_id, nodes)
-        return {"diagnosis_cold_s": cold_s, "diagnosis_s": warm_s, "pool_load": os.getloadavg()[0]}
+            found["diagnosis_s"] = _diagnose(cluster, job.job_id, nodes)
+        return {**found, "pool_load": os.getloadavg()[0]}
 
 
 def _diagnose(cluster: Cluster, job: int, nodes: int) -> float:
@@ -191,9 +194,8 @@ def _diagnose(cluster: Cluster, job: int, nodes: int) -> float:
     except FaultError as error:
         raise ValueError(error.fault.line()) from error
     took_s = time.monotonic() - began
-    answered = len(found.evidence.ranks)
     if found.verdict.state != "hung" or len(found.verdict.ranks) != 1:
-        raise ValueError(f"no verdict within {took_s:.1f} s over {nodes} nodes, {answered} ranks: {found.verdict}")
+        raise ValueError(f"after {took_s:.1f} s over {nodes} nodes no verdict: {found.verdict.sentence}")
     return took_s
 
 

@@ -1,6 +1,7 @@
 """Many nodes behind one head, all of them real sshds on this machine; each node has an address of its own.
 
-Slurm is the demo's; so are a node's /proc and py-spy where a diagnosis looks. Its GPUs are the rig's NVML library.
+Slurm is the demo's, in this very process, and therefore seldom read. A node's /proc and py-spy are the demo's as well,
+where a diagnosis looks; its GPUs are the rig's NVML library.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ clusters:
     head: bench-head
     ssh_config: "{folder}/ssh_config"
     nodes: {{via: head, user: {user}, port: {port}, max: {most}}}
+    refresh: {{slurm: 60}}
 """
 
 

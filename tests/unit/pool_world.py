@@ -39,7 +39,7 @@ class World:
     ) -> None:
         self.sim = Sim()
         self.sim.into(monkeypatch, MODULES)
-        monkeypatch.setattr(session, "_POLL_S", 30.0)
+        monkeypatch.setattr(session, "_STREAM_POLL_S", 30.0)
         monkeypatch.setattr(pool, "resolve", lambda written, **_: _target(written.host))
         monkeypatch.setattr(dialer, "establish", self._establish)
         self.names = [f"n{number}" for number in range(nodes)]

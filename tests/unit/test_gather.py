@@ -16,6 +16,7 @@ from cockpit.cluster import Cluster
 from cockpit.diagnosis.diagnose import diagnose
 from cockpit.diagnosis.gathered import Gathered
 from cockpit.gather import Gatherer
+from cockpit.hosts.base import NotAskedError
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.sources.efa_changes import EfaChanges
 from tests.unit.diagnosis_kit import GONE, NODES, STEPS, R, job_text, sweep_lines
@@ -197,3 +198,18 @@ def test_one_of_64_nodes_that_hangs_keeps_no_other_from_being_heard(go: threadin
     assert not gathered.whole
     assert [node.name for node in gathered.nodes if not node.answered] == ["p5-17"]
     assert sum(1 for rank in diagnose(gathered).evidence.ranks if rank.state == "not read") == 8
+
+
+def test_a_node_whose_turn_to_be_connected_to_never_came_is_not_blamed() -> None:
+    ready = threading.Event()
+    ready.set()
+
+    def not_yet() -> Stream:
+        why = "no connection within 9 s; still waiting for its turn to connect"
+        raise NotAskedError(Fault(FaultKind.UNREACHABLE, "SSH to p5-2", why))
+
+    gathered = gatherer(Site({"p5-1": lambda: Stream(lines(0), ready), "p5-2": not_yet})).run()
+    assert not gathered.whole
+    assert [node.fault for node in gathered.nodes] == ["", ""]
+    assert [why for what, why in gathered.missing if "p5-2" in what and "turn" in why]
+    assert not [each for each in diagnose(gathered).hypotheses if "answer" in each.sentence]

@@ -347,3 +347,21 @@ def test_the_first_line_is_answered_with_a_beat_at_once(fleet: Fleet) -> None:
         assert wait_for(lambda: stream.written)  # noqa: B023
         stream.lines.put(None)
         fleet.streams.retry_now()
+
+
+def test_of_many_nodes_those_that_nobody_looks_at_are_asked_for_half_the_pace(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpus, "MANY", 1)
+    fleet.targets = [TARGET, Target("p5-2", "10.0.0.2")]
+    fleet.streams.prefer(["p5-2"])
+    fleet.look()
+    assert {name: stream.quick for name, stream in fleet.streams._streams.items()} == {"p5-1": False, "p5-2": True}
+    assert wait_for(lambda: len(fleet.node.streams) == 2)
+    for stream in fleet.node.streams:
+        stream.lines.put(HELLO)
+    assert wait_for(lambda: all(stream.written for stream in fleet.node.streams))
+    assert sorted(stream.written[0] for stream in fleet.node.streams) == [b"-", b"."]
+    fleet.streams.prefer([], held=["p5-1"])
+    fleet.look()
+    assert {name: stream.quick for name, stream in fleet.streams._streams.items()} == {"p5-1": True, "p5-2": False}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
+from cockpit.hosts.base import NotAskedError
 from cockpit.hosts.budget import CONNECTIONS_PER_S, LOGINS_MAX, SESSIONS_MAX
 from cockpit.models import FaultError
 from tests.unit.pool_world import World
@@ -97,6 +99,26 @@ def test_a_head_that_never_answers_is_waited_for_by_one(monkeypatch: pytest.Monk
     world.sim.run(120)
     assert world.told() == set(world.names)
     assert world.worst_second() <= CONNECTIONS_PER_S
+
+
+def test_who_is_not_connected_to_in_time_is_told_from_who_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, nodes=0, hung=range(200))
+    errors: dict[str, FaultError] = {}
+    began = world.sim.now
+
+    def ask(name: str) -> None:
+        try:
+            world.pool.node(name, name).run(["true"], deadline_s=9)
+        except FaultError as error:
+            errors[name] = error
+
+    for number in range(200):
+        world.sim.start(partial(ask, f"n{number}"))
+    world.sim.run(10)
+    got_to = {name for at, name in world.opened if at < began + 9}
+    assert 0 < len(got_to) < 200
+    assert {name for name, error in errors.items() if not isinstance(error, NotAskedError)} == got_to
+    assert len(errors) == 200
 
 
 def test_sessions_of_the_head_are_never_more_than_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -20,7 +22,7 @@ from cockpit.hosts.local import LocalHost
 from cockpit.probe.bundle import probe_argv, probe_stdin
 from tests.rig.procs import alive, descendants, program, start_ticks
 from tests.sshd import Sshd, needs_sshd, wait_for
-from tests.unit.probe_runs import QUIET, Run, all_gone
+from tests.unit.probe_runs import INTERVAL_S, QUIET, Run, all_gone
 
 
 @pytest.fixture
@@ -107,6 +109,24 @@ def test_a_missing_heartbeat_ends_it_once_there_has_been_one() -> None:
         assert run.process.poll() is None
         assert run.process.wait(4) == 0
     assert run.reader.ended == "no heartbeat"
+
+
+def test_a_beat_asks_for_half_the_pace_and_the_next_for_the_whole() -> None:
+    with Run({"heartbeat": 30.0}) as run:
+        run.until(lambda reading: reading.number >= 3)
+        assert median(steps_after(run, b"-", 10)[-8:]) > 1.5 * INTERVAL_S
+        assert min(steps_after(run, b".", 20)) < 1.5 * INTERVAL_S
+
+
+def steps_after(run: Run, beat: bytes, count: int) -> list[float]:
+    """Seconds between so many samples that follow a beat, by the node's own clock."""
+    assert run.process.stdin is not None
+    run.process.stdin.write(beat)
+    run.process.stdin.flush()
+    last = run.readings[-1].number + count + 1
+    run.until(lambda reading: reading.number >= last)
+    times = [reading.taken_at for reading in run.readings if last - count <= reading.number <= last]
+    return [after - before for before, after in pairwise(times)]
 
 
 def test_output_that_nobody_takes_ends_it() -> None:

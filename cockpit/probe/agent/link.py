@@ -23,6 +23,7 @@ class Link:
         self._pending = b""
         self._moved = 0.0  # when output last made progress
         self._beat: float | None = None
+        self.slow = False  # nobody looks at this node just now, and there are many of them
         os.set_blocking(1, False)
         self._wake, waker = os.pipe()
         os.set_blocking(self._wake, False)
@@ -73,6 +74,7 @@ class Link:
             if not data:
                 raise GoneError("input ended")
             self._beat = time.monotonic()
+            self.slow = data.endswith(b"-")
         if self._beat is not None and time.monotonic() - self._beat > self._heartbeat_s:
             raise GoneError("no heartbeat")
 

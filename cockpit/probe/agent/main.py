@@ -13,7 +13,7 @@ from cockpit.probe.agent.klog import KernelLog
 from cockpit.probe.agent.link import GoneError, Link
 from cockpit.probe.agent.mounts import Mounts
 from cockpit.probe.agent.node import Node
-from cockpit.probe.agent.options import Options
+from cockpit.probe.agent.options import SLOW_FACTOR, Options
 from cockpit.probe.agent.values import compact
 
 PROTOCOL = 1
@@ -160,7 +160,8 @@ def _loop(link: Link, probe: Probe, interval_s: float) -> None:
         now = time.monotonic()
         if now >= due:
             probe.accel.ask(now)
-            due = max(due + interval_s, now + interval_s / 2)
+            pace_s = interval_s * (SLOW_FACTOR if link.slow else 1)
+            due = max(due + pace_s, now + pace_s / 2)
             answer_by = now + min(_MAX_GRACE_S, interval_s * _GRACE_SHARE)
         probe.step(now)
         if probe.accel.fell_silent != silent:

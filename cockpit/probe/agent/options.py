@@ -28,6 +28,9 @@ DEFAULTS = {
 }
 
 
+SLOW_FACTOR = 2  # by which a beat may stretch the interval
+
+
 class Options:
     """Values by name; an unknown name or a bad number raises ValueError."""
 
