@@ -130,3 +130,24 @@ def test_times_are_shown_in_utc_or_in_the_zone_of_this_machine(monkeypatch: pyte
         words.show_utc(False)
         monkeypatch.undo()
         time.tzset()
+
+
+def test_one_palette_finds_panes_actions_nodes_jobs_users_and_settings() -> None:
+    cluster, _, _ = still_cluster()
+    cluster.read_once()
+    view = cluster.view
+    assert view.nodes is not None
+    assert view.queue is not None
+    row = view.queue.rows[0]
+    catalog = Catalog(Context(view, cluster="prod"))
+    wanted = {
+        "storage": ("pane.storage", ""),
+        "columns": ("grid.columns", ""),
+        "screenshot": ("screenshot", ""),
+        view.nodes[0].name: ("node", view.nodes[0].name),
+        row.key.rstrip("_"): ("job", row.key),
+        row.lead.user: ("user", row.lead.user),
+        "gpu_hot": ("setting", "rules.gpu_hot_c"),
+    }
+    for typed, command in wanted.items():
+        assert command in [(entry.command.id, entry.command.argument) for entry in catalog.find(typed).entries], typed
