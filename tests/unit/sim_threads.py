@@ -18,6 +18,10 @@ import pytest
 GIVE_UP_S = 20.0  # of real time, for a simulated thread that really blocks
 
 
+class _Over(BaseException):
+    """The test has ended: a thread that waits stops waiting."""
+
+
 class _Task:
     def __init__(self, work: Callable[[], object]) -> None:
         self.work = work
@@ -25,6 +29,7 @@ class _Task:
         self.waits_for: _Waiters | None = None
         self.woken = False
         self.serial = 0
+        self.ended = False
 
 
 class _Waiters(deque[_Task]):
@@ -42,6 +47,8 @@ class Sim:
         self._count = 0
         self._current: _Task | None = None
         self._back = threading.Semaphore(0)
+        self._tasks: list[_Task] = []
+        self._over = False
 
     def into(self, monkeypatch: pytest.MonkeyPatch, modules: Iterable[ModuleType]) -> None:
         """Replace what these modules imported as `threading` and `time`."""
@@ -65,14 +72,28 @@ class Sim:
         task = _Task(work)
         threading.Thread(target=self._body, args=(task,), daemon=True).start()
         self._ready.append(task)
+        self._tasks.append(task)
         return task
+
+    def close(self) -> None:
+        """End every thread, one after the other: those that wait would wait as long as the tests run."""
+        self._over = True
+        for task in self._tasks:
+            if not task.ended:
+                self._current = task
+                task.baton.release()
+                assert self._back.acquire(timeout=GIVE_UP_S), "a simulated thread does not end"
 
     def _body(self, task: _Task) -> None:
         task.baton.acquire()
         try:
-            task.work()
+            if not self._over:
+                task.work()
+        except _Over:
+            pass
         except BaseException as error:
             self.errors.append(error)
+        task.ended = True
         self._back.release()
 
     def run(self, seconds: float) -> None:
@@ -111,6 +132,8 @@ class Sim:
         """Wait among these, True when woken, or for so long."""
         task = self._current
         assert task is not None, "only a simulated thread may wait"
+        if self._over:
+            raise _Over
         task.woken, task.waits_for = False, waiters
         task.serial += 1
         if waiters is not None:
@@ -120,6 +143,8 @@ class Sim:
             heapq.heappush(self._timers, (self.now + max(0.0, timeout), self._count, task, task.serial))
         self._back.release()
         task.baton.acquire()
+        if self._over:
+            raise _Over
         return task.woken
 
     def _wake(self, task: _Task, *, woken: bool) -> None:

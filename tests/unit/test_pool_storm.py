@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -24,8 +28,32 @@ def healthy(world: World) -> set[str]:
     return set(world.names) - world.hung
 
 
-def test_a_storm_stays_within_the_budget_of_the_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=NODES, hung=HUNG)
+WorldOf = Callable[..., World]
+
+
+@pytest.fixture
+def world_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorldOf]:
+    """Makes a world; its threads end with the test."""
+    made: list[World] = []
+
+    def make(**how: Any) -> World:
+        made.append(World(monkeypatch, **how))
+        return made[-1]
+
+    before = threading.active_count()
+    yield make
+    for world in made:
+        world.sim.close()
+        assert not world.sim.errors
+    for _ in range(100):
+        if threading.active_count() <= before:
+            return
+        time.sleep(0.01)  # the last lines of each
+    raise AssertionError("threads stay behind")
+
+
+def test_a_storm_stays_within_the_budget_of_the_head(world_of: WorldOf) -> None:
+    world = world_of(nodes=NODES, hung=HUNG)
     world.sim.run(50)
     assert world.told() == healthy(world)  # each had its turn, though every other one hangs
     assert min(world.tries().values()) >= 1
@@ -46,8 +74,8 @@ def test_a_storm_stays_within_the_budget_of_the_head(monkeypatch: pytest.MonkeyP
     assert max(hung) - min(hung) <= 2
 
 
-def test_what_is_on_the_screen_comes_first_also_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=96, hung=range(0, 64, 2))
+def test_what_is_on_the_screen_comes_first_also_after_an_outage(world_of: WorldOf) -> None:
+    world = world_of(nodes=96, hung=range(0, 64, 2))
     seen = {f"n{number}" for number in range(70, 90)}
     world.streams.prefer(seen)
     world.sim.run(30)
@@ -64,8 +92,8 @@ def first(world: World, count: int) -> list[str]:
     return [name for _, name in world.opened[:count]]
 
 
-def test_with_more_nodes_than_may_be_watched_those_on_the_screen_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=64, most=16)
+def test_with_more_nodes_than_may_be_watched_those_on_the_screen_are(world_of: WorldOf) -> None:
+    world = world_of(nodes=64, most=16)
     world.sim.run(30)
     assert world.told() == {f"n{number}" for number in range(16)}
     seen, again = {"n40", "n41", "n42", "n43"}, {"n50", "n51"}
@@ -79,8 +107,8 @@ def test_with_more_nodes_than_may_be_watched_those_on_the_screen_are(monkeypatch
     assert world.worst_second() <= CONNECTIONS_PER_S
 
 
-def test_a_head_that_lets_us_in_and_throws_us_out_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=64)
+def test_a_head_that_lets_us_in_and_throws_us_out_is_asked_less_and_less(world_of: WorldOf) -> None:
+    world = world_of(nodes=64)
     world.throws_out_after_s = 0.3
     world.sim.run(180)
     assert len(world.logins) <= 24
@@ -89,8 +117,8 @@ def test_a_head_that_lets_us_in_and_throws_us_out_is_asked_less_and_less(monkeyp
     assert world.told() == set(world.names)
 
 
-def test_a_head_that_never_answers_is_waited_for_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=96)
+def test_a_head_that_never_answers_is_waited_for_by_one(world_of: WorldOf) -> None:
+    world = world_of(nodes=96)
     world.up = world.refuses = False
     world.sim.run(60)
     assert world.opened == []
@@ -101,8 +129,8 @@ def test_a_head_that_never_answers_is_waited_for_by_one(monkeypatch: pytest.Monk
     assert world.worst_second() <= CONNECTIONS_PER_S
 
 
-def test_who_is_not_connected_to_in_time_is_told_from_who_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=0, hung=range(200))
+def test_who_is_not_connected_to_in_time_is_told_from_who_does_not_answer(world_of: WorldOf) -> None:
+    world = world_of(nodes=0, hung=range(200))
     errors: dict[str, FaultError] = {}
     began = world.sim.now
 
@@ -121,8 +149,8 @@ def test_who_is_not_connected_to_in_time_is_told_from_who_does_not_answer(monkey
     assert len(errors) == 200
 
 
-def test_sessions_of_the_head_are_never_more_than_it_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, nodes=0)
+def test_sessions_of_the_head_are_never_more_than_it_gives(world_of: WorldOf) -> None:
+    world = world_of(nodes=0)
     done, late = [], []
 
     def ask() -> None:
