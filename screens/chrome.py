@@ -241,6 +241,8 @@ def key_pieces(width: int, *scopes: str, keymap: Keymap = DEFAULT, lead: str = "
     texts = _fitted(named, width, _LESS_THAN_PANES, lead)
     if _width(texts) > width:
         texts = _fitted(_gathered_panes(named), width, 0, lead)
+    while _width(texts) > width and len(texts) > 1:  # a few columns of a terminal: no key is cut, quit stays
+        del texts[0]
     return [piece for _, press, title in texts for piece in ((press, "accent"), title)]
 
 
