@@ -281,7 +281,7 @@ def _led(keys: list[Key], lead: str) -> list[Key]:
 
 
 def _gathered_panes(texts: Sequence[_ShownKey]) -> list[_ShownKey]:
-    """The keys of the panes as the first one alone, which is never to go."""
+    """The keys of the panes as the first one alone, which is the last to go."""
     panes = [each for each in texts if each[0].id.startswith(_PANE)]
     if len(panes) < 2:
         return list(texts)
@@ -293,4 +293,4 @@ def _gathered_panes(texts: Sequence[_ShownKey]) -> list[_ShownKey]:
 
 
 _PANE = "pane."
-_KEPT_KEYS = ("pane.overview", "app.help", "app.quit")  # what must never leave the line
+_KEPT_KEYS = ("app.help", "app.quit")  # what must never leave the line
