@@ -114,6 +114,7 @@ class GpusPane(Vertical):
     def __init__(self, spec: PaneSpec) -> None:
         super().__init__(id=f"pane-{spec.id}")
         self.table = TablePane(spec, id=f"table-{spec.id}")
+        self.table.state.pinned = True  # nodes answer one after the other: the worst is under the cursor
         self._metric = 0
         self._by_job = False
         self._cluster: Cluster | None = None

@@ -93,3 +93,23 @@ async def test_golden_of_the_details_of_a_gpu(size: tuple[int, int]) -> None:
     async with gpus(size) as (pilot, _):
         await pilot.press("t", "enter")
         assert_golden(f"detail-gpu-{size[0]}x{size[1]}", pilot.text())
+
+
+async def test_the_worst_gpu_is_under_the_cursor_whichever_node_answers_first_until_somebody_moves_it() -> None:
+    async with cockpit((80, 24)) as pilot:
+        await pilot.read()
+        fleet = busy_fleet(pilot.cluster)
+        first = {name: watch for name, watch in fleet.nodes.items() if name in ("gpu-st-p5-5", "gpu-dy-p5-3")}
+        tell(pilot.cluster, replace(fleet, nodes=first))
+        await pilot.press("3")
+        tell(pilot.cluster, fleet)
+        await pilot.settle()
+        table = pilot.app.cockpit.pane
+        assert table.cursor_key == "gpu-st-p5-2/5"
+        assert table.state.top == 0
+        await pilot.press("j")
+        assert table.cursor_key == "gpu-st-p5-3/1"
+        well = {name: watch for name, watch in fleet.nodes.items() if name != "gpu-st-p5-2"}
+        tell(pilot.cluster, replace(fleet, nodes=well))
+        await pilot.settle()
+        assert table.cursor_key == "gpu-st-p5-3/1"
