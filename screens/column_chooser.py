@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from screens.column_choice import Choice, moved, toggled
@@ -21,6 +20,7 @@ from screens.grid_title import TitleFacts
 from screens.keys import bindings
 from screens.lines import Line, Piece
 from screens.menu_grid import MenuGrid
+from screens.modal import Modal
 
 LEAST_WIDTH, MOST_WIDTH = 47, 56  # half of the screen, or what the words need
 FRAME_LINES = 2
@@ -71,7 +71,7 @@ class ColumnGrid(Grid[Offered], inherit_bindings=False):
         """A click on a title sorts nothing: the order is what is chosen here."""
 
 
-class ColumnsScreen(ModalScreen[None]):
+class ColumnsScreen(Modal[None]):
     """Changes the table behind it at once; `kept` says for how long. It stands at the right, so that one sees that."""
 
     AUTO_FOCUS = "ColumnGrid"

@@ -129,8 +129,8 @@ CASES = (
         (OUTAGES + "test_a_probe_is_killed",),
     ),
     Case(
-        "node floods, or answers with nonsense",
-        "its sshd runs an endless loop in the probe's place: lines, one line, escape codes, errors",
+        "node floods, trickles, or answers with nonsense",
+        "its sshd runs an endless loop in the probe's place: lines, one line, escape codes, errors, a byte a second",
         "the node is named, the others live, memory bounded, nothing of it in the terminal",
         (OUTAGES + "test_a_node_answers_with", "tests/unit/test_gpu_streams.py::test_a_flood_of_lines_is_not_read"),
     ),
