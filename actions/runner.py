@@ -177,6 +177,8 @@ class Runner:
             text = result.fault.why if result.fault else f"sent in {result.took_s:.1f}s"
             tell(Progress("done", text, number))
             more = number + 1 < len(plan.steps)
+            if cancelled.is_set():
+                continue  # an error after that is the end of what was cut off, not the reason for it
             if result.fault and more and (plan.tier >= NAMED or plan.in_order or result.fault.kind in HOPELESS):
                 return tuple(results), f"stopped after an error: {result.fault.why}"
         return tuple(results), ""

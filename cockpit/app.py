@@ -84,7 +84,12 @@ class CockpitApp(ClusterApp):
         from screens import outlet
 
         outlet.end_in_any_case(128 + number, self.clusters.stop)
-        self.exit(return_code=128 + number)
+        if active := self.unfinished:
+            from screens import leaving
+
+            leaving.then(active, lambda: self.call_from_thread(self.exit, return_code=128 + number))
+        else:
+            self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
         """Any key tells the sources that somebody is there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from textual import on
@@ -16,6 +16,7 @@ from screens.ask_dialog import AskDialog
 from screens.confirm import Answered
 from screens.content import plain
 from screens.lines import Line
+from screens.runs import LAST_WORDS_S
 
 
 class Unfinished(Protocol):
@@ -28,6 +29,20 @@ class Unfinished(Protocol):
     def undone(self) -> list[Line]: ...
     def stop(self) -> None: ...
     def wait(self, seconds: float) -> None: ...
+
+
+def then(active: Sequence[Unfinished], leave: Callable[[], object]) -> None:
+    """Leave without asking: what runs is stopped first, and has a moment to write down how it ended."""
+    for one in active:
+        one.stop()
+
+    def wait() -> None:
+        until = time.monotonic() + LAST_WORDS_S
+        for one in active:
+            one.wait(max(0.0, until - time.monotonic()))
+        leave()
+
+    threading.Thread(target=wait, name="leaving", daemon=True).start()
 
 
 class Over(Message):

@@ -1,4 +1,7 @@
-"""python -m tests.faults: run what tests/faults/table.py names, and write docs/RELIABILITY.md from what came of it."""
+"""python -m tests.faults: run what tests/faults/table.py names, and write docs/RELIABILITY.md from what came of it.
+
+With words behind it only the faults whose name has one of them are tried, and only their lines are written anew.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.table import CASES, FAULT_TESTS, Case
+from tests.faults.table import CASES, Case
 
 TARGET = Path(__file__).parents[2] / "docs" / "RELIABILITY.md"
 HEAD = """# Reliability: what was broken on purpose, and what came of it
@@ -22,8 +25,8 @@ every look at the screen during an outage a node that was there must still have 
 an escape code of somebody else may be there; after each fault the same cockpit must be live again without a restart.
 """
 FOOT = """
-Not tried, with the reason: a controller that limits requests (`rl_enable`) needs Slurm 23.02 or later, and the rig has
-what Debian 12 ships (22.05); a head that answers with packet loss needs `tc`, which test machines do not allow.
+Not tried, with the reason: a real controller that limits requests (`rl_enable`), which needs Slurm 23.02 or later,
+while Debian 12 ships 22.05; packets that are lost in the kernel (`tc netem`), which the test machines' kernel lacks.
 """
 
 
@@ -63,12 +66,16 @@ def _of(nodeid: str) -> str:
 
 def main() -> int:
     """Run, write, and end as pytest did."""
-    outcomes = Outcomes()
-    files = sorted({test.partition("::")[0] for test in FAULT_TESTS})
+    outcomes, words = Outcomes(), sys.argv[1:]
+    cases = [case for case in CASES if not words or any(word in case.fault for word in words)]
+    wanted = tuple(dict.fromkeys(test for case in cases for test in case.tests))
+    files = sorted({test.partition("::")[0] for test in wanted})
     # Some are given by the beginning of their name, so the files are collected and the rest left out.
-    status = pytest.main(["-p", "no:cacheprovider", *files], plugins=[outcomes, _Only(FAULT_TESTS)])
+    status = pytest.main(["-p", "no:cacheprovider", *files], plugins=[outcomes, _Only(wanted)])
     ran = len(outcomes.ended)
-    rows = [line_of(case, outcomes) for case in CASES]
+    rows = [line_of(case, outcomes) for case in cases]
+    if words:
+        return _patch(rows) or int(status)
     facts = f"\nRun on {time.strftime('%Y-%m-%d', time.gmtime())}, Python {platform.python_version()}: {ran} tests.\n"
     table = [
         "",
@@ -78,6 +85,14 @@ def main() -> int:
     ]
     TARGET.write_text(HEAD + facts + "\n".join([*table, ""]) + FOOT, encoding="utf-8")
     return int(status)
+
+
+def _patch(rows: list[str]) -> int:
+    """Put these lines in the place of those of the same faults; 1 when the document lacks one."""
+    fresh = {row.split(" | ")[0]: row for row in rows}
+    lines = TARGET.read_text(encoding="utf-8").split("\n")
+    TARGET.write_text("\n".join(fresh.pop(line.split(" | ")[0], line) for line in lines), encoding="utf-8")
+    return 1 if fresh else 0
 
 
 class _Only:

@@ -9,11 +9,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.faults.line import Line
 from tests.rig import Rig, procs
+from tests.rig.nvml import missing
 from tests.rig.spec import HEAD
-from tests.screens.tmux import Tmux
+from tests.screens.tmux import Tmux, needs_tmux
 
+# For `pytestmark`: what a seat needs.
+needs_seat = [
+    pytest.mark.rig,
+    pytest.mark.xdist_group("rig"),
+    *needs_tmux,
+    pytest.mark.skipif(missing() is not None, reason=missing() or ""),
+]
 SIZE = (120, 30)
 NEVER = ("ended ", "Traceback", "defect of the cockpit", "no nodes", "\x1b", "\x07")
 _SOURCE = re.compile(r"[●▲✖○] (\w+) (?:stale |lost )?(\w+)")

@@ -77,6 +77,24 @@ CASES = (
         ("tests/rig/test_actions.py::test_a_controller_that_hangs_in_the_middle_is_told_and_looked_at_later",),
     ),
     Case(
+        "slurmctld slow",
+        "SIGSTOP and SIGCONT in pulses: it answers once a second at most",
+        "asked less often, its answers live for as long as that; never called dead",
+        ("tests/faults/test_slow.py::test_a_controller_that_is_slow_is_asked_less_often",),
+    ),
+    Case(
+        "slurmctld limits requests (rl_enable)",
+        "the words of Slurm 23.02 and later in place of an answer; the rig's Slurm (22.05) has no such limit",
+        "named as what it is, the queue kept, no ping in place of the answer, a change sent once",
+        ("tests/faults/test_limits.py",),
+    ),
+    Case(
+        "packets lost on the way to the head",
+        "a relay that delays, stalls and resets (`tc netem` is not in every kernel)",
+        "live again after each reset, in that weather; rows stay",
+        ("tests/faults/test_slow.py::test_a_line_that_loses_packets",),
+    ),
+    Case(
         "node frozen",
         "SIGSTOP to everything on it",
         "its GPUs keep their rows and grow stale, the others keep their pace",
@@ -111,8 +129,8 @@ CASES = (
         (OUTAGES + "test_a_probe_is_killed",),
     ),
     Case(
-        "node floods, or answers with nonsense",
-        "its sshd runs an endless loop in the probe's place: lines, one line, escape codes, errors",
+        "node floods, trickles, or answers with nonsense",
+        "its sshd runs an endless loop in the probe's place: lines, one line, escape codes, errors, a byte a second",
         "the node is named, the others live, memory bounded, nothing of it in the terminal",
         (OUTAGES + "test_a_node_answers_with", "tests/unit/test_gpu_streams.py::test_a_flood_of_lines_is_not_read"),
     ),
@@ -121,6 +139,12 @@ CASES = (
         "squeue tells names of 1 MB with escape codes",
         "one row a job, cut; no key waits for it",
         (HERE + "test_a_job_name_of_a_megabyte",),
+    ),
+    Case(
+        "the longest job name that Slurm takes",
+        "a real sbatch, the length found by trying",
+        "every line of the screen as wide as the screen, details and JSON bear it",
+        ("tests/faults/test_slow.py::test_the_longest_name_that_slurm_takes",),
     ),
     Case(
         "AWS throttled, denied or silent",
@@ -146,7 +170,7 @@ CASES = (
     ),
     Case(
         "terminal resized to 20x5, 1x1 and back",
-        "tmux, and keys by chance on all sizes",
+        "tmux, and keys by chance on all sizes, also faster than screens close",
         "the same screen afterwards",
         (OUTAGES + "test_the_terminal_shrinks_to_20x5_and_grows_again", "tests/faults/test_keys_at_random.py"),
     ),
@@ -173,6 +197,12 @@ CASES = (
             HERE + "test_sigterm_in_the_middle_of_an_action_leaves_the_record",
             "tests/unit/test_actions_audit.py::test_a_cockpit_killed_between_the_two_lines_leaves_the_first",
         ),
+    ),
+    Case(
+        "SIGTERM half-way through an action",
+        "four nodes go into quarantine one by one; the controller answers, or hangs just then",
+        "nothing more is sent; the record says what was and how it ended, or that nobody knows; no orphan",
+        ("tests/faults/test_half_way.py",),
     ),
     Case(
         "24 hours of changes",

@@ -105,10 +105,11 @@ HOSTILE = {
     "one line without an end": "printf aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "escape codes": r"""printf '\\033]0;owned\\007\\033[2J{"k":"h","host":"\\\\u001b[31m"}\\n'; sleep 0.2""",
     "errors without an end": r"printf '\\033[31mno\\n' >&2",
+    "a byte a second": "printf a; sleep 1",
 }
 
 
-@pytest.mark.parametrize(("kind", "index"), [*zip(HOSTILE, (2, 3, 0, 1), strict=True)])
+@pytest.mark.parametrize(("kind", "index"), [*zip(HOSTILE, (2, 3, 0, 1, 2), strict=True)])
 def test_a_node_answers_with(rig: Rig, seat: Seat, seen: Seen, kind: str, index: int) -> None:
     node, other = rig.static_nodes[index], rig.static_nodes[index - 1]
     seat.wait(lambda text: node not in named(text), "the problem of the fault before to be over")
@@ -117,7 +118,7 @@ def test_a_node_answers_with(rig: Rig, seat: Seat, seen: Seen, kind: str, index:
     config.write_text(f"ForceCommand while :; do {HOSTILE[kind]}; done\n{before}")
     try:
         rig.restart_sshd(node)
-        named_s = seat.wait(lambda text: node in named(text), "the node named in the line of problems")
+        named_s = seat.wait(lambda text: node in named(text), "the node named in the line of problems", 60)
         seat.hold(1.0)
         grown_mib = seat.rss_mib() - rss_mib
         assert seat.probes(other) == 1

@@ -47,7 +47,7 @@ NO_SLURMCTLD = "Unable to contact slurm controller (connect failure)"
         (1, "sudo: a password is required", FaultKind.DENIED),
         (1, "Sorry, user bob is not allowed to execute '/usr/bin/scontrol' as root", FaultKind.DENIED),
         (1, "srun: error: Unable to create step for job 7: Access/permission denied", FaultKind.DENIED),
-        (1, "Rate limit exceeded, please retry momentarily", FaultKind.FAILED),
+        (1, "Rate limit exceeded, please retry momentarily", FaultKind.THROTTLED),
         (1, "You must specify a reason when DOWNING or DRAINING a node. Request denied", FaultKind.FAILED),
         (1, "slurm_update error: Invalid node state specified", FaultKind.FAILED),
         (1, "slurm_update error: Invalid node state transition requested for node", FaultKind.FAILED),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual import events
 
@@ -34,15 +36,21 @@ async def test_a_key_that_comes_twice_closes_once(name: str, tmp_path: object, m
         cluster.read_once()
         app.cockpit.on_changed()
         await pilot.press("2")
-        below = list(app.screen_stack)
+        before = list(app.screen_stack)
         await pilot.press(opens)
         await pilot.pause(0.5)  # a plan takes no key in its first moment
-        assert app.screen_stack[:-1] == below
+        assert len(app.screen_stack) == len(before) + 1
         top = app.screen
         for _ in range(3):
             app.post_message(events.Key(closes, None))
         await pilot.pause()
         await pilot.pause()
         assert app.is_running
-        assert app.cockpit in app.screen_stack
+        assert app.screen_stack[: len(before)] == before
         assert top not in app.screen_stack
+
+
+def test_every_screen_that_is_dismissed_closes_once() -> None:
+    for path in (Path(__file__).parents[2] / "screens").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert path.name == "modal.py" or "ModalScreen" not in text, f"{path.name}: use screens.modal.Modal"
