@@ -55,7 +55,7 @@ esac
 exec /bin/sh -c "exec $SSH_ORIGINAL_COMMAND$more"
 """
 _TIME = re.compile(r'(?<="t":)\d+\.\d+')
-_RECORD_AT_ONCE = 4
+_RECORD_AT_ONCE = 8
 _PAUSE_S = 0.5  # shorter ones are made up for by the next: each costs a process
 _CONFIG = """\
 default: bench
