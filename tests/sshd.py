@@ -153,6 +153,12 @@ class Sshd:
             time.sleep(0.02)
         raise AssertionError(f"sshd did not start: {self.log.read_text()[-2000:]}")
 
+    @property
+    def pid(self) -> int:
+        """The server that listens."""
+        assert self._process is not None
+        return self._process.pid
+
     def sessions(self) -> list[int]:
         """Every process that serves a connection or runs a command, oldest first."""
         return descendants(self._process.pid) if self._process is not None else []

@@ -175,28 +175,32 @@ def measure_diagnosis(nodes: int) -> dict[str, Any]:
         cluster = Cluster(next(iter(load_config(made.config).clusters.values())), watch_gpus=False)
         try:
             cluster.read_once()
-            found["diagnosis_cold_s"] = _diagnose(cluster, job.job_id, nodes)
+            _diagnose(cluster, job.job_id, nodes, "diagnosis_cold", found)
         except ValueError as error:  # on a busy machine; the other one has no logins to wait for
             found["diagnosis_cold_failed"] = str(error)
         finally:
             cluster.stop()
         with watched(made, frozenset(job.hosts)) as cluster:
             wait(lambda: len(_telling(cluster)) >= nodes, START_S, f"{nodes} nodes to tell of their GPUs")
-            found["diagnosis_s"] = _diagnose(cluster, job.job_id, nodes)
+            _diagnose(cluster, job.job_id, nodes, "diagnosis", found)
         return {**found, "pool_load": os.getloadavg()[0]}
 
 
-def _diagnose(cluster: Cluster, job: int, nodes: int) -> float:
-    """Seconds until the verdict; raises ValueError when it is not the right one."""
+def _diagnose(cluster: Cluster, job: int, nodes: int, figure: str, found: dict[str, Any]) -> None:
+    """Note the seconds until all nodes were asked, and until the verdict; raises ValueError when that is not right."""
     began = time.monotonic()
     try:
-        found = diagnose(Gatherer(cluster, str(job)).run())
+        gathered = Gatherer(cluster, str(job)).run()
     except FaultError as error:
         raise ValueError(error.fault.line()) from error
+    told = diagnose(gathered)
     took_s = time.monotonic() - began
-    if found.verdict.state != "hung" or len(found.verdict.ranks) != 1:
-        raise ValueError(f"after {took_s:.1f} s over {nodes} nodes no verdict: {found.verdict.sentence}")
-    return took_s
+    asked = [node.asked_at for node in gathered.nodes if node.asked_at is not None]
+    if len(asked) == nodes:
+        found[f"{figure}_asked_s"] = max(asked) - gathered.taken_at
+    if told.verdict.state != "hung" or len(told.verdict.ranks) != 1:
+        raise ValueError(f"after {took_s:.1f} s over {nodes} nodes no verdict: {told.verdict.sentence}")
+    found[f"{figure}_s"] = took_s
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ where a diagnosis looks; its GPUs are the rig's NVML library.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -29,6 +30,7 @@ from tests.sshd import Sshd, free_address, missing
 
 GPUS = 8
 _ADDRESSES_EACH = 15  # one sshd listens on 16
+_NODES_NICE = 10
 # In place of every command of a node: a look at a job sees the processes of the node whose address was called. A probe
 # sees a /proc of its own, since this machine's has the processes of all nodes, and each would go through all of them.
 _NODE = """\
@@ -53,7 +55,7 @@ esac
 exec /bin/sh -c "exec $SSH_ORIGINAL_COMMAND$more"
 """
 _TIME = re.compile(r'(?<="t":)\d+\.\d+')
-_RECORD_AT_ONCE = 4
+_RECORD_AT_ONCE = 8
 _PAUSE_S = 0.5  # shorter ones are made up for by the next: each costs a process
 _CONFIG = """\
 default: bench
@@ -116,6 +118,8 @@ class SshdFleet:
             sshd = Sshd(self.folder / f"nodes-{first}", options=given)
             sshd.authorized_keys.write_text(self.head.authorized_keys.read_text())
             self._stack.enter_context(sshd)
+            # What nodes do takes nothing from the cockpit and the head, in truth; here they share two cores.
+            os.setpriority(os.PRIO_PROCESS, sshd.pid, _NODES_NICE)
             known += [f"[{address}]:{port} {sshd.public(sshd.host_keys[0])}" for address in group]
         self._write(port, known)
 
