@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
+from operator import is_
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -15,6 +16,7 @@ from cockpit.cluster import Cluster
 from cockpit.fleet import GpuRow, gpu_freshness, watch_freshness
 from cockpit.gpu_models import GpuSample, known
 from cockpit.models import Freshness, Health
+from cockpit.view import View
 from cockpit.words import MISSING
 from screens.heatmap import HeatCell, Heatmap, HeatRow
 from screens.keys import bindings
@@ -26,6 +28,7 @@ from screens.waiting import stale_words, waiting_words
 COLD_C, HOT_C = 25.0, 90.0
 HEAT_SHARE = 0.45  # of the pane's height, at most
 HEAT_FRAME = 3  # title, numbers, description
+GPUS_PER_S = 2000  # drawn anew in a heatmap: those of 1,024 nodes every four seconds, or it takes 3% of a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class GpusPane(Vertical):
         self.table.state.pinned = True  # nodes answer one after the other: the worst is under the cursor
         self._metric = 0
         self._by_job = False
+        self._turns = HeatTurns()
         self._cluster: Cluster | None = None
 
     def compose(self) -> ComposeResult:
@@ -144,6 +148,9 @@ class GpusPane(Vertical):
         if cluster is None or not self.is_mounted:
             return
         metric, heat = METRICS[self._metric], self.query_one(Heatmap)
+        if not self._turns.due(cluster.view, cluster.clock.steady()):
+            heat.set_stale(stale_words(cluster, self.table.spec.source))
+            return
         rows = heat_rows(cluster.view.gpu_rows, metric, cluster.clock.steady())
         source = self.table.spec.source
         heat.empty = self.table.spec.empty(cluster.view) if cluster.view.fleet else waiting_words(cluster, source)
@@ -154,16 +161,38 @@ class GpusPane(Vertical):
     def action_metric(self) -> None:
         """The next metric on the heatmap."""
         self._metric = (self._metric + 1) % len(METRICS)
+        self._turns.again()
         self._show_heat()
 
     def action_colour_by_job(self) -> None:
         """Colour the heatmap by job, or by value again."""
         self._by_job = not self._by_job
+        self._turns.again()
         self._show_heat()
 
     def action_heat(self) -> None:
         """Hide the heatmap, or show it again."""
         self.toggle_class("-no-heat")
+
+
+class HeatTurns:
+    """When a heatmap is drawn anew: when something of it is new, and of a large fleet not as often as that."""
+
+    def __init__(self) -> None:
+        self.again()
+
+    def again(self) -> None:
+        """Draw it at the next look in any case."""
+        self._of: tuple[object, ...] = (None, None, None)
+        self._next = 0.0  # steady clock
+
+    def due(self, view: View, steady: float) -> bool:
+        """Whether it is to be drawn now."""
+        parts = (view.fleet, view.nodes, view.jobs_of_node)
+        if all(map(is_, parts, self._of)) or steady < self._next:
+            return False
+        self._of, self._next = parts, steady + len(view.gpu_rows) / GPUS_PER_S
+        return True
 
 
 def gpu_under(heat: Heatmap) -> Subject | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import is_
 from typing import ClassVar
 
 from textual import events, on
@@ -17,12 +16,11 @@ from cockpit.sources.gpus import GPUS
 from screens import grid_messages
 from screens.chrome import Line
 from screens.details.node_instance import recent_pieces
-from screens.gpus_pane import METRICS, gpu_under, heat_rows
+from screens.gpus_pane import METRICS, HeatTurns, gpu_under, heat_rows
 from screens.grid_canvas import TOP_LINES
 from screens.heatmap import Heatmap
 from screens.keys import bindings
 from screens.lines import Subject
-from screens.nothing_there import closed_queues, no_gpus
 from screens.overview_panels import columns_for, compact, nothing_yet, problem_lines
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
@@ -32,7 +30,6 @@ from screens.waiting import stale_words, waiting_words
 
 NO_NCCL = "no NCCL test has been run from here yet"
 LINES_AROUND = 3  # header, sources, keys
-GPUS_PER_S = 2000  # drawn anew in the heatmap: those of 1,024 nodes every four seconds, or it takes 3% of a core
 
 
 class OverviewPane(Vertical):
@@ -76,8 +73,7 @@ class OverviewPane(Vertical):
         self._zoomed = False
         self._seen_problems = False
         self._laid_out: object = None
-        self._heat_of: tuple[object, object, object] = (None, None, None)
-        self._heat_next = 0.0  # steady clock
+        self._turns = HeatTurns()
 
     def compose(self) -> ComposeResult:
         yield self._problems
@@ -127,14 +123,13 @@ class OverviewPane(Vertical):
 
     def _show_heat(self) -> None:
         view, stale = self._cluster.view, stale_words(self._cluster, GPUS)
-        parts, steady = (view.fleet, view.nodes, view.jobs_of_node), self._cluster.clock.steady()
+        steady = self._cluster.clock.steady()
         if view.fleet is None:
             self._heat.set_waiting(waiting_words(self._cluster, GPUS))
-        elif all(map(is_, parts, self._heat_of)) or steady < self._heat_next:
-            self._heat.set_stale(stale)  # some other source has news, or this one has them too often
+        elif not self._turns.due(view, steady):
+            self._heat.set_stale(stale)
         else:
-            self._heat_of, metric = parts, METRICS[0]
-            self._heat_next = steady + len(view.gpu_rows) / GPUS_PER_S
+            metric = METRICS[0]
             rows = heat_rows(view.gpu_rows, metric, steady)
             self._heat.empty = no_gpus(view, closed_queues(self._cluster))
             self._heat.show(rows, metric.name, stale, low=metric.low, high=metric.high)
