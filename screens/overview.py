@@ -21,6 +21,7 @@ from screens.grid_canvas import TOP_LINES
 from screens.heatmap import Heatmap
 from screens.keys import bindings
 from screens.lines import Subject
+from screens.nothing_there import closed_queues, no_gpus
 from screens.overview_panels import columns_for, compact, nothing_yet, problem_lines
 from screens.pane import TablePane
 from screens.pane_spec import PaneSpec
