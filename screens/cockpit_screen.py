@@ -11,6 +11,7 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
@@ -169,7 +170,7 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
     @property
     def is_shown(self) -> bool:
         """False while another cluster is in front; a dialog over this screen does not hide it."""
-        stack = self.app.screen_stack if self.is_running and self.is_whole else []
+        stack = self.app.screen_stack if self.is_running else []
         return next((screen for screen in reversed(stack) if isinstance(screen, CockpitScreen)), None) is self
 
     def on_changed(self) -> None:
@@ -190,6 +191,13 @@ class CockpitScreen(Changes, Verbs, NcclTests, CheckKeys, Hangs, Remembers):
         """The lines around, and what is in front: details, or `pane`; output and diagnosis show themselves."""
         if not self.is_shown:
             return
+        try:
+            self._show_all(pane)
+        except NoMatches:
+            if self.is_whole:
+                raise
+
+    def _show_all(self, pane: Callable[[], None]) -> None:
         if self.in_detail:
             self.query_one(DetailView).show_view()
         elif (diagnosis := self.hang_view()) is not None:

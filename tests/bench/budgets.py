@@ -86,6 +86,7 @@ ROWS: tuple[Row, ...] = (
     Row("load_ssh_s", "then SSH", "s"),
     Row("load_screens_s", "then the screens", "s"),
     Row("receive_cpu_s", "processor time of receiving the two answers of a refresh", "s"),
+    Row("parse_cpu_s", "of reading them for the first time", "s"),
     Row("compare_cpu_s", "of comparing and folding them where nothing has changed", "s"),
     Row("sinfo_requests", "requests of one raw `sinfo` to slurmctld"),
     Row("squeue_requests", "requests of one raw `squeue`"),
@@ -122,9 +123,13 @@ WHY = {
     "first_paint_ratio": "the empty app loads Textual alone; what the first frame needs besides (command line, config,"
     " themes, the app) takes {load_frame_s}",
     "first_data_s": "loading Textual takes {load_textual_s}, the frame {load_frame_s}, the engine {load_engine_s}, SSH"
-    " {load_ssh_s}, the screens {load_screens_s}: the last beside the answer, all else before the question is asked",
-    "cpu_pct": "a refresh receives its answers in {receive_cpu_s} of processor time and compares and folds them in"
-    " {compare_cpu_s}, every 5 s; in the demo it is the lines of the probes",
+    " {load_ssh_s} (not on the head itself), the screens {load_screens_s}: the last beside the answer, all else before"
+    " the question is asked. Reading the first answer takes {parse_cpu_s} at the large size, on the same interpreter",
+    "key_refresh_p99_ms": "with 20,000 single jobs one key in a hundred waits for a slice of what reads their answer"
+    " on another thread of the same interpreter ({compare_cpu_s} of processor time, more for what changed)",
+    "cpu_pct": "a refresh receives its answers in {receive_cpu_s} of processor time (SSH in Python) and compares and"
+    " folds them in {compare_cpu_s}, every 5 s; the rest is the screen, as the small cluster shows. In the demo it is"
+    " the lines of the probes, each of which is read and drawn",
     "changing_cpu_pct": "the same, with changed entries to parse and to sort in",
     "requests_per_refresh": "Slurm's own programs: one raw `sinfo` makes {sinfo_requests} requests, one raw `squeue`"
     " {squeue_requests}",

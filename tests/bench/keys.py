@@ -34,6 +34,8 @@ def measure_keys(
     with Session(target, heartbeat=True, size=size, colours=colours) as session, _control() as control:
         wait_data(session)
         session.press(b"r")  # the wait after the first, slow read is long
+        session.press(b"2")
+        time.sleep(0.5)
         with Churn(target.rig):
             began = time.monotonic()
             samples = _walk(session, seconds / 2)

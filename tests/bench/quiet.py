@@ -12,6 +12,7 @@ from tests.bench.stats import median, ratio
 from tests.bench.targets import Target
 
 STARTED_S = 60.0
+SETTLED_S = 6.0  # after the start: by then all that keys need is loaded
 PAINTED_S = 0.5  # so long after a read its lines are on their way to the screen
 _COUNT = re.compile(r"^\s*(REQUEST_\w+|MESSAGE_\w+)\s+\(\s*\d+\)\s+count:(\d+)", re.MULTILINE)
 
@@ -23,6 +24,7 @@ def measure_quiet(target: Target, seconds: float, *, changing: bool = False) -> 
     """
     with Session(target, heartbeat=False) as session, Churn(target.rig if changing else None):
         wait_data(session)
+        time.sleep(max(0.0, session.started_at + SETTLED_S - time.monotonic()))
         session.press(b"r")  # the first read is a slow one, and the wait after it is long
         first = session.next_beat("queue")
         before, until = controller_requests(target), time.monotonic() + seconds
