@@ -52,7 +52,11 @@ class ProblemTable:
         }
 
     def _since(self, problem: Problem) -> Cell:
-        return span(self.now() - problem.since) if problem.since else ""
+        if not problem.since:
+            return ""
+        # No seconds: they would paint the lines of new problems anew every second.
+        age_s = self.now() - problem.since
+        return span(age_s) if age_s >= 60 else "<1m"
 
 
 def _subject(problem: Problem) -> Cell:

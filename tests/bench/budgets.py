@@ -131,6 +131,7 @@ WHY = {
     " folds them in {compare_cpu_s}, every 5 s; the rest is the screen, as the small cluster shows. In the demo it is"
     " the lines of the probes, each of which is read and drawn",
     "changing_cpu_pct": "the same, with changed entries to parse and to sort in",
+    "idle_bytes_per_s": "ages that tick: the strip of sources, and each line that tells one in seconds",
     "requests_per_refresh": "Slurm's own programs: one raw `sinfo` makes {sinfo_requests} requests, one raw `squeue`"
     " {squeue_requests}",
 }
