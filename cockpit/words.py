@@ -46,6 +46,11 @@ def span(seconds: float | None) -> str:
     return f"{days}d{hours % 24:02d}h" if days < 100 else f"{days}d"
 
 
+def slow_span(seconds: float) -> str:
+    """The same without seconds, for lines that would otherwise be painted anew every second: <1m, 5m, 2h10m."""
+    return span(seconds) if seconds >= 60 else "<1m"
+
+
 def moment(epoch: float | None, now: float) -> str:
     """A time of day, with the date when it is not today: 14:02, 29 Nov 14:02."""
     if epoch is None:

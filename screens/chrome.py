@@ -16,7 +16,7 @@ from cockpit.cluster import Cluster
 from cockpit.models import Freshness, Health, Problem
 from cockpit.sources.aws import AWS
 from cockpit.store import SourceState
-from cockpit.words import clock_time, plural, span
+from cockpit.words import clock_time, plural, slow_span, span
 from screens.content import styled
 from screens.grid_paint import fit
 from screens.key_line import Key
@@ -208,7 +208,7 @@ def trouble_pieces(problems: Sequence[Problem], now: float, app: object, width: 
     if not problems:
         return []
     worst = problems[0]
-    age = f" · {span(now - worst.since)}" if worst.since else ""
+    age = f" · {slow_span(now - worst.since)}" if worst.since else ""
     more = f"  +{len(problems) - 1} more" if len(problems) > 1 else ""
     seen, cut = signs(app), signs(app).cut
     subject = _short(f" {seen.states[worst.health]} {worst.subject}", width // 2, cut)

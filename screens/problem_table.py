@@ -12,7 +12,7 @@ from cockpit import report
 from cockpit.cluster import Cluster
 from cockpit.models import Freshness, Health, Problem
 from cockpit.sources.base import SourceKey
-from cockpit.words import plural, span
+from cockpit.words import plural, slow_span
 from screens.grid_model import Cell, Column
 from screens.lines import Line, Piece
 from screens.pane_spec import PaneSpec
@@ -52,11 +52,7 @@ class ProblemTable:
         }
 
     def _since(self, problem: Problem) -> Cell:
-        if not problem.since:
-            return ""
-        # No seconds: they would paint the lines of new problems anew every second.
-        age_s = self.now() - problem.since
-        return span(age_s) if age_s >= 60 else "<1m"
+        return slow_span(self.now() - problem.since) if problem.since else ""
 
 
 def _subject(problem: Problem) -> Cell:
