@@ -19,7 +19,7 @@ from tests.screens.helpers import screen_text
 from tests.screens.test_app import HOSTILE, SIZES, Pilot, cockpit
 from tests.screens.test_hostile_walk import BAD, poison
 from tests.screens.test_lineup import three
-from tests.screens.test_remembered import kept, until
+from tests.screens.test_remembered import app, kept, until
 from tests.still import still_cluster
 
 
@@ -147,13 +147,6 @@ async def test_hostile_rows_and_small_terminals(size: tuple[int, int]) -> None:
 
 
 async def test_the_choice_comes_back_with_remember_and_only_with_it() -> None:
-    def app(*, remember: bool = True) -> CockpitApp:
-        cluster, _, _ = still_cluster()
-        cluster.start = lambda *, gpus=True: None  # type: ignore[method-assign]
-        found = CockpitApp(Clusters.only(cluster))
-        found.remember = remember
-        return found
-
     first = app()
     name = first.clusters.first
     async with first.run_test(size=(120, 30)) as pilot:
