@@ -29,7 +29,7 @@ class Metric:
 
 
 def title_pieces(title: str, noun: str, rows: int | None, count: Tally, stale: str | None, signs: Signs) -> Pieces:
-    """The title's left: `GPUs 64 · 512 GPU · ✖ 1 · ▲ 3 · 2 no value · 1 row stale`; `rows` None: never read.
+    """The title's left: `GPUs 64 · 512 GPUs · ✖ 1 · ▲ 3 · 2 no value · 1 row stale`; `rows` None: never read.
 
     Without `noun` the number of cells is left out.
     """
@@ -37,7 +37,7 @@ def title_pieces(title: str, noun: str, rows: int | None, count: Tally, stale: s
     pieces = [(title, "bright")]
     if rows is None:
         return tuple(pieces)
-    pieces.append((f" {rows:,}{dot}{count.cells:,} {noun}" if noun else f" {rows:,}", "text"))
+    pieces.append((f" {rows:,}{dot}{count.cells:,} {noun}{'s' * (count.cells != 1)}" if noun else f" {rows:,}", "text"))
     if stale is not None:
         pieces.append((f"{dot}{signs.states[Health.UNKNOWN]} {stale}", "bright"))
     for health, number in count.states:

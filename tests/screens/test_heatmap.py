@@ -46,7 +46,7 @@ async def test_title_cells_and_description() -> None:
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await pilot.press("j", "l", "l", "l", "l", "l")
         lines = screen_lines(app)
-    assert lines[0] == "─ GPUs 4 · 24 GPU · ▲ 1 " + "─" * 30 + " util 0 % ▁▂▃▄▅▆▇█ 100 % ─"
+    assert lines[0] == "─ GPUs 4 · 24 GPUs · ▲ 1 " + "─" * 29 + " util 0 % ▁▂▃▄▅▆▇█ 100 % ─"
     assert lines[1] == "             0 1 2 3 4 5 6 7"
     assert lines[2] == " gpu-st-p5-1 █ █ █ █ █ █ █ █"
     assert lines[3] == " gpu-st-p5-2 █ █ █ █ █ ▁ █ █"
