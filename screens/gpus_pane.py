@@ -28,6 +28,7 @@ from screens.waiting import stale_words, waiting_words
 COLD_C, HOT_C = 25.0, 90.0
 HEAT_SHARE = 0.45  # of the pane's height, at most
 HEAT_FRAME = 3  # title, numbers, description
+AGAIN_S = 5.0
 GPUS_PER_S = 2000  # drawn anew in a heatmap: those of 1,024 nodes every four seconds, or it takes 3% of a core
 
 
@@ -148,7 +149,7 @@ class GpusPane(Vertical):
         if cluster is None or not self.is_mounted:
             return
         metric, heat = METRICS[self._metric], self.query_one(Heatmap)
-        if not self._turns.due(cluster.view, cluster.clock.steady()):
+        if cluster.view.fleet is not None and not self._turns.due(cluster.view, cluster.clock.steady()):
             heat.set_stale(stale_words(cluster, self.table.spec.source))
             return
         rows = heat_rows(cluster.view.gpu_rows, metric, cluster.clock.steady())
@@ -157,6 +158,11 @@ class GpusPane(Vertical):
         heat.set_colour_by("group" if self._by_job else "value")
         heat.styles.height = max(5, min(len(rows) + HEAT_FRAME, int(self.size.height * HEAT_SHARE)))
         heat.show(rows, metric.name, stale_words(cluster, source), low=metric.low, high=metric.high)
+
+    def on_resize(self) -> None:
+        """The heatmap has its share of another height."""
+        self._turns.again()
+        self._show_heat()
 
     def action_metric(self) -> None:
         """The next metric on the heatmap."""
@@ -176,7 +182,10 @@ class GpusPane(Vertical):
 
 
 class HeatTurns:
-    """When a heatmap is drawn anew: when something of it is new, and of a large fleet not as often as that."""
+    """When a heatmap is drawn anew: when something of it is new, of a large fleet not as often as that.
+
+    After AGAIN_S in any case: that a node has fallen silent is nothing new of it.
+    """
 
     def __init__(self) -> None:
         self.again()
@@ -184,14 +193,16 @@ class HeatTurns:
     def again(self) -> None:
         """Draw it at the next look in any case."""
         self._of: tuple[object, ...] = (None, None, None)
-        self._next = 0.0  # steady clock
+        self._next = self._again = 0.0  # steady clock
 
     def due(self, view: View, steady: float) -> bool:
         """Whether it is to be drawn now."""
         parts = (view.fleet, view.nodes, view.jobs_of_node)
-        if all(map(is_, parts, self._of)) or steady < self._next:
+        same = all(map(is_, parts, self._of))
+        if steady < (self._again if same else self._next):
             return False
         self._of, self._next = parts, steady + len(view.gpu_rows) / GPUS_PER_S
+        self._again = max(self._next, steady + AGAIN_S)
         return True
 
 

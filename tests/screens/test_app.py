@@ -52,6 +52,11 @@ class Pilot:
         await self._pilot.press(*keys)  # type: ignore[attr-defined]
         await self.settle()
 
+    async def resize(self, width: int, height: int) -> None:
+        await self._pilot.resize_terminal(width, height)  # type: ignore[attr-defined]
+        await self.settle()
+        await self.settle()
+
     async def settle(self) -> None:
         await self._pilot.pause()  # type: ignore[attr-defined]
 

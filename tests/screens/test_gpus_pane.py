@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from cockpit.gpu_models import Driver, DriverState, Lack, Missing
 from cockpit.sources.gpus import FleetReading, NodeWatch
+from screens.heatmap import Heatmap
 from tests.screens.golden import assert_golden
 from tests.screens.test_app import SIZES, Pilot, cockpit
 from tests.screens.test_grid_hostile import CONTROL, HOSTILE
@@ -113,3 +114,17 @@ async def test_the_worst_gpu_is_under_the_cursor_whichever_node_answers_first_un
         tell(pilot.cluster, replace(fleet, nodes=well))
         await pilot.settle()
         assert table.cursor_key == "gpu-st-p5-3/1"
+
+
+async def test_the_heatmap_follows_the_size_and_tells_silence_also_when_nothing_new_comes() -> None:
+    async with gpus((120, 40)) as (pilot, _):
+        heat = pilot.app.cockpit.query_one("#heat", Heatmap)
+        high = heat.size.height
+        await pilot.resize(120, 20)
+        low = heat.size.height
+        await pilot.resize(120, 40)
+        assert (low < high, heat.size.height) == (True, high)
+        assert not all(row.stale for row in heat.state.rows)
+        await pilot.tick(60)
+        pilot.app.cockpit.on_changed()  # some other source has news
+        assert all(row.stale for row in heat.state.rows)
