@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cockpit.checks.place import history_path
 from cockpit.clock import Clock
+from cockpit.kept_lines import stamp_of
 from cockpit.models import Problem
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class KeptChecks:
 
     def __init__(self, cluster: str, clock: Clock) -> None:
         self._path, self._clock = history_path(cluster), clock
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: object = None
         self._found: tuple[Failing, ...] = ()
 
     def sync(self) -> bool:
@@ -29,8 +30,7 @@ class KeptChecks:
         A file that cannot be read leaves what was known; pane 6 tells why it cannot.
         """
         try:
-            about = self._path.stat()
-            if (stamp := (about.st_mtime_ns, about.st_size)) == self._stamp:
+            if (stamp := stamp_of(self._path)) in (None, self._stamp):
                 return False
             from cockpit.checks.failing import newest_failing  # not before there is something to read
 

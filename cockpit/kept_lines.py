@@ -23,6 +23,15 @@ def cluster_file(directory: Path, cluster: str, suffix: str = ".jsonl") -> Path:
     return directory / f"{quote(cluster, safe='')}{suffix}"
 
 
+def stamp_of(path: Path) -> object:
+    """Something else when the file was changed, None when it is not there; raises OSError."""
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        return None
+    return about.st_mtime_ns, about.st_size
+
+
 def run_id(at: float) -> str:
     """A name that no other run has, for one that began at `at` (epoch seconds)."""
     return f"{int(at * 1000):x}-{os.urandom(3).hex()}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
 from cockpit.cluster import Cluster
+from cockpit.kept_lines import stamp_of
 
 T = TypeVar("T")
 AGAIN_S = 2.0  # between two looks at the file: other cockpits, the command line and cron write there, too
@@ -83,12 +84,3 @@ class FileBook(Generic[T]):
     def _load(self, *, there: bool) -> tuple[T, ...]:
         """Everything in the file; raises OSError."""
         raise NotImplementedError
-
-
-def stamp_of(path: Path) -> object:
-    """Something else when the file was changed, None when it is not there; raises OSError."""
-    try:
-        about = path.stat()
-    except FileNotFoundError:
-        return None
-    return about.st_mtime_ns, about.st_size

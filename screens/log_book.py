@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from actions.audit import AuditError, AuditLog, Entry
 from cockpit.cluster import Cluster
 from cockpit.event_models import ClusterEvent, ClusterEvents
+from cockpit.kept_lines import stamp_of
 from cockpit.models import Health
 from cockpit.store import Trouble
 from cockpit.text import printable
-from screens.file_book import FileBook, stamp_of
+from screens.file_book import FileBook
 from screens.per_cluster import PerCluster
 
 
