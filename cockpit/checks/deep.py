@@ -59,7 +59,7 @@ def submit_argv(request: DeepRequest) -> tuple[str, ...]:
     limit_min = LIMIT_MIN[request.level]
     count = len(request.nodes)
     wrapped = (
-        f"srun --nodes={count} --ntasks={count} --ntasks-per-node=1 --unbuffered --mpi=none "
+        f"srun --nodes={count} --ntasks={count} --ntasks-per-node=1 --mpi=none "
         f"sh -c {shlex.quote(_TASK)} {request.level} {limit_min * 60 - 30}"
     )
     options = [

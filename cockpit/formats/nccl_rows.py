@@ -21,6 +21,11 @@ _NUMERIC = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _UNKNOWN = frozenset(("N/A", "nan", "-nan", "inf", "-inf"))
 _DATE, _TIME = re.compile(r"\d{4}-\d\d-\d\d"), re.compile(r"\d\d:\d\d:\d\d")
 _MAX_DIGITS = 18
+_MAX_VALUES = 19  # a root, two placements of eight, a date and a time
+# The beginning of a row before its type is whole, of a reduction's name, and of a value or stamp.
+_ROW_HEAD = re.compile(r"\s*\d{1,18}(?:\s+\d{1,18}(?:\s+[a-z]\w{0,9})?)?\s*", re.ASCII)
+_REDOP_PART = re.compile(r"[a-z][a-z_]{0,11}")
+_VALUE_PART = re.compile(r"[-+]|N/?|-?(?:n|na|i|in)|[-+]?[\d.]{1,18}(?:[eE][-+]?)?|[\d:-]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,19 @@ def starts_row(text: str) -> bool:
     return _type_at(text.split(None, 4)) is not None
 
 
-def only_values(text: str) -> bool:
-    """True for what can only be the rest of a row that a log line has split."""
+def part_of_row(text: str) -> bool:
+    """True for a row that breaks off anywhere, also in the middle of a word: what is missing may follow."""
     words = text.split()
-    return bool(words) and len(words) <= 18 and all(_is_value(word) or _is_stamp(word) for word in words)
+    at = _type_at(words[:5])
+    if at is None:
+        return _ROW_HEAD.fullmatch(text) is not None
+    rest = words[at + 1 :]
+    if rest and _REDOP_PART.fullmatch(rest[0]):
+        rest = rest[1:]
+    whole, last = rest[:-1], rest[-1:]
+    if len(rest) > _MAX_VALUES or not all(_is_value(word) or _is_stamp(word) for word in whole):
+        return False
+    return all(_is_value(word) or _VALUE_PART.fullmatch(word) is not None for word in last)
 
 
 def read_row(text: str, layout: Layout | None, *, final: bool = False) -> NcclRow | None:
@@ -112,9 +126,11 @@ def _is_stamp(word: str) -> bool:
 
 
 def _root(rest: list[str], layout: Layout | None) -> tuple[int | None, list[str]]:
-    """Take the root off, if the layout has one; groups are even, so without a head an odd word tells it."""
-    with_root = layout.root if layout is not None else len(rest) % 2 == 1
-    if not with_root or not rest or not re.fullmatch(r"-?\d{1,9}", rest[0]):
+    """Take the root off, if the layout has one; groups are even, so without a head an odd word tells it, or a -1."""
+    if not rest or not re.fullmatch(r"-?\d{1,9}", rest[0]):
+        return None, rest
+    with_root = layout.root if layout is not None else len(rest) % 2 == 1 or rest[0] == "-1"
+    if not with_root:
         return None, rest
     return int(rest[0]), rest[1:]
 

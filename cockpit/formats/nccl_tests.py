@@ -21,6 +21,7 @@ MAX_ROWS = 20_000
 MAX_RANKS = 16_384
 MAX_RUNS = 64
 _MAX_PENDING = 64  # tasks whose row is half printed
+_MAX_READINGS = 4
 _MAX_ROW = 1024
 _MAX_COMMENT = 2048
 
@@ -52,7 +53,7 @@ class NcclReader:
         self._log = LogReader()
         self._failures = FailureReader()
         self._layouts: dict[str, rows.Layout] = {}
-        self._pending: dict[str, str] = {}
+        self._pending: dict[str, tuple[str, ...]] = {}  # ways to read a row that is half printed
         self._headers = 0
         self._tables: set[str] = set()
         self._first_ranks: set[tuple[str, int]] = set()
@@ -89,11 +90,11 @@ class NcclReader:
         stripped = text.strip()
         if not stripped:
             return
-        if rows.starts_row(text):
+        if parts := self._continued(task, text):
+            self._grow(task, parts)
+        elif rows.part_of_row(text):
             self._flush(task)
-            self._grow(task, text)
-        elif task in self._pending and rows.only_values(text):
-            self._grow(task, f"{self._pending[task]} {text}")
+            self._grow(task, (text,))
         elif stripped.startswith("#") or "bus bandwidth" in text or "Out of bounds" in text or "busbw" in text:
             self._comment(task, stripped[:_MAX_COMMENT])
         elif stripped in ("...", "…"):
@@ -103,17 +104,29 @@ class NcclReader:
 
     # -- rows
 
-    def _grow(self, task: str, text: str) -> None:
-        row = rows.read_row(text, self._layouts.get(task))
-        if row is not None:
+    def _continued(self, task: str, text: str) -> tuple[str, ...]:
+        """What this and the row that was begun may be together; () when it is no continuation.
+
+        `srun --unbuffered` cuts every 1,024 bytes, also in the middle of a number: the pieces are one word then.
+        Elsewhere the blanks between two pieces may have been lost.
+        """
+        if text[:1].isspace() and rows.starts_row(text):
+            return ()
+        wholes = (f"{begun}{blank}{text}" for begun in self._pending.get(task, ()) for blank in ("", " "))
+        return tuple(whole for whole in wholes if rows.part_of_row(whole))[:_MAX_READINGS]
+
+    def _grow(self, task: str, readings: tuple[str, ...]) -> None:
+        """Keep the row if one of the readings is whole; else they wait for more."""
+        found = (rows.read_row(text, self._layouts.get(task)) for text in readings)
+        if (row := next((row for row in found if row is not None), None)) is not None:
             self._pending.pop(task, None)
             self._keep(task, row)
-        elif len(text) <= _MAX_ROW and (task in self._pending or len(self._pending) < _MAX_PENDING):
-            self._pending[task] = text
+        elif len(readings[0]) <= _MAX_ROW and (task in self._pending or len(self._pending) < _MAX_PENDING):
+            self._pending[task] = readings
 
     def _flush(self, task: str) -> None:
-        row = rows.read_row(self._pending.pop(task, ""), self._layouts.get(task), final=True)
-        if row is not None:
+        found = (rows.read_row(text, self._layouts.get(task), final=True) for text in self._pending.pop(task, ()))
+        if (row := next((row for row in found if row is not None), None)) is not None:
             self._keep(task, row)
 
     def _keep(self, task: str, row: NcclRow) -> None:

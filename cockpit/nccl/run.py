@@ -255,7 +255,11 @@ def srun_argv(request: NcclRequest) -> tuple[str, ...]:
 
 
 def srun_options(request: NcclRequest) -> tuple[str, ...]:
-    """srun's options without the nodes."""
+    """srun's options without the nodes.
+
+    Never --unbuffered: with it Slurm cuts the output every 1,024 bytes, wherever a line is just then (seen on 22.05);
+    nccl-tests flushes each line by itself.
+    """
     container = (f"--container-image={request.container}",) if request.container else ()
     mounts = (f"--container-mounts={request.mounts}",) if request.mounts else ()
     return (
@@ -266,7 +270,6 @@ def srun_options(request: NcclRequest) -> tuple[str, ...]:
         "--mem-bind=none",
         "--kill-on-bad-exit=1",
         "--label",
-        "--unbuffered",
         *container,
         *mounts,
     )

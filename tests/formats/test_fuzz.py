@@ -151,7 +151,7 @@ PARSERS: dict[str, Shape] = {
     **of("nccl_lines", raw, "take_apart"),
     **of("nccl_log", lines, "LogReader"),
     **of("nccl_names", text, "hints_from_name"),
-    **of("nccl_rows", text, "read_head", "starts_row", "only_values"),
+    **of("nccl_rows", text, "read_head", "starts_row", "part_of_row"),
     **of("nccl_tests", lines, "NcclReader"),
     **of("node_history", raw, "parse_node_history"),
     **of("node_state", text, "written_by_program"),

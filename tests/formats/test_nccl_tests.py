@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -113,6 +114,22 @@ def test_a_row_that_a_log_line_splits_is_put_together(cut: int, label: str) -> N
     assert [len(rows) for rows in completed[-3:]] == [0, 0, 1]
     assert reader.rows[0].busbw_gbs == 443.72
     assert reader.rows[0].wrong == 0
+
+
+@pytest.mark.parametrize("head", [text.HEAD, ""])
+@pytest.mark.parametrize("row", [text.ROW_2G, text.ALLTOALL, text.EXPONENT], ids=["sum", "none", "exponent"])
+def test_a_row_is_read_wherever_srun_unbuffered_cuts_it(row: str, head: str) -> None:
+    line = row.rstrip("\n")
+    whole = only_row(f"{text.HEAD}{line}\n")
+    for cut in range(1, len(line) - len(line.split()[-1]) + 1):
+        lines = [*head.splitlines(), text.ROW_8, line[:cut], line[cut:], row, *text.FOOTER.splitlines()]
+        read_again = read("".join("0: " + each.rstrip("\n") + "\n" for each in lines)).rows
+        assert [replace(each, task="") for each in read_again[1:]] == [whole, whole], line[:cut]
+
+
+def test_a_number_by_itself_is_no_beginning_of_the_row_behind_it() -> None:
+    content = f"0: 0\n0: {text.ROW_8}0: 12 34\n0: {text.ROW_2G}0: {text.FOOTER}"
+    assert [row.size_bytes for row in read(text.HEAD + content).rows] == [8, 2**31]
 
 
 def test_a_number_glued_to_a_host_name_is_given_back() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cockpit.demo.nccl_stand_in import Speeds
+from cockpit.demo.nccl_stand_in import Asked, Speeds, whole_run
 from tests.rig import Rig, Spec
 from tests.rig.nccl import BINARY, install, set_speeds
 
@@ -59,6 +59,10 @@ def queue(rig: Rig) -> str:
     return rig.slurm("squeue", "-h", "-a", "-o", "%j %T").stdout.decode()
 
 
+def outputs(rig: Rig) -> set[Path]:
+    return set((rig.state / "home").rglob("cockpit-nccl-*.out"))
+
+
 def nothing_left(rig: Rig) -> bool:
     reservations = rig.slurm("scontrol", "-o", "show", "reservation").stdout.decode()
     return queue(rig) == "" and "cockpit" not in reservations
@@ -80,6 +84,17 @@ def test_a_run_on_two_nodes_prints_its_rows_and_is_kept(six: Rig) -> None:
     told = cockpit_json(six, "run", "--count", "2", "--sizes", "1G:8G", *WITH, "--yes", code=1)
     assert told["reading"]["verdict"] == "fail"
     assert told["kept"]
+
+
+def test_no_line_is_cut_when_a_test_prints_all_at_once(six: Rig) -> None:
+    """With --unbuffered srun cuts such a burst every 1,024 bytes: rows, and the proof that EFA was used."""
+    before = outputs(six)
+    out, _ = cockpit(six, "run", "gpu-st-p5-[1-2]", "--sizes", "8:8G", *WITH, "--yes")
+    assert sum(line.rstrip().endswith("GB/s") for line in out.splitlines()) == 31
+    (output,) = outputs(six) - before
+    written = [line.removeprefix("0: ") for line in output.read_text().splitlines() if line.startswith("0: ")]
+    asked = Asked(minimum=8, maximum=2**33, factor=2, warmup=5)
+    assert written == list(whole_run(asked, ["gpu-st-p5-1", "gpu-st-p5-2"], 2, Speeds(), debug=True))
 
 
 def test_a_dry_run_submits_nothing_and_a_busy_node_refuses(six: Rig) -> None:

@@ -57,6 +57,7 @@ def test_the_script_asks_slurm_for_what_the_request_says() -> None:
         assert f"#SBATCH {option}\n" in text
     step = text.rstrip().rpartition("\n")[2]
     assert shlex.split(step) == list(srun_argv(replace(PAIR, partition="gpu")))
+    assert "--unbuffered" not in step  # it cuts lines
     assert "-b 1073741824 -e 8589934592 -f 2 -g 1 -c 1 -w 5 -n 20 -T 300" in step
     assert subprocess.run(["sh", "-n"], input=text.encode(), check=False).returncode == 0
 
