@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cockpit import joins
@@ -13,9 +14,11 @@ from cockpit.formats.node_history import NodeOutage
 from cockpit.formats.scontrol_show import JobDetail, NodeDetail, Pairs, parse_job_detail, parse_node_detail
 from cockpit.hosts.base import Host
 from cockpit.kept_checks import KeptChecks
-from cockpit.models import Job, Node
+from cockpit.models import Fault, Job, Node
 from cockpit.sources.on_demand import OnDemand
+from cockpit.sources.quotas import read_quotas
 from cockpit.sources.slurm import SlurmClient
+from cockpit.storage_models import Quota
 from cockpit.view import View
 
 if TYPE_CHECKING:
@@ -88,6 +91,13 @@ class Questions:
             return self._on_demand.job_pids(node, job)
         finally:
             self.let_go(node.name)
+
+    def quotas(self, node: str, users: Sequence[str], path: str) -> dict[str, Quota | Fault]:
+        """What these users have and may have on a Lustre mount of that node, or why not; waits for the node."""
+        try:
+            return read_quotas(self.node_host(node), users, path)
+        finally:
+            self.let_go(node)
 
     def let_go(self, name: str) -> None:
         """End the connection to a node that is not watched: nobody would see it come back as another machine."""

@@ -71,10 +71,11 @@ class DetailView(TextView):
     def _record_title(self) -> list[Line]:
         if not self._record:
             return []
+        title = f"{detail_registry.ANSWERED_BY.get(self._subject.kind, 'Slurm')}'s answers"
         if self._record_at is None:
-            return [[], section("Slurm's answers")]
+            return [[], section(title)]
         age = span(self._cluster.clock.steady() - self._record_at)
-        return [[], [("Slurm's answers", "bright"), (f"  read {age} ago, r reads them again", "dim")]]
+        return [[], [(title, "bright"), (f"  read {age} ago, r reads them again", "dim")]]
 
     def _read(self, subject: Subject) -> None:
         try:

@@ -86,6 +86,12 @@ def _storage(cluster: Cluster, key: str) -> list[Line]:
     return storage_lines(cluster, key)
 
 
+def _quotas(cluster: Cluster, key: str) -> list[Line]:
+    from screens.details.quotas import read_storage
+
+    return read_storage(cluster, key)
+
+
 def _nccl(cluster: Cluster, key: str) -> list[Line]:
     from screens.details.nccl import nccl_lines  # nor is the history
 
@@ -139,5 +145,12 @@ EXPLAIN: Mapping[str, Lines] = {
     **explain_lines.EXPLAIN,
     **{kind: DETAILS[kind] for kind in ("efa", "health", "versions", "traffic", "setting")},
 }
-RECORDS: Mapping[str, Lines] = {"node": read_node, "job": read_job, "queue": read_queue, "gpu": look_at_gpu}
+RECORDS: Mapping[str, Lines] = {
+    "node": read_node,
+    "job": read_job,
+    "queue": read_queue,
+    "gpu": look_at_gpu,
+    "storage": _quotas,
+}
+ANSWERED_BY = {"storage": "Lustre"}  # Slurm for all others
 QUIET = ("gpu",)  # what is asked for has no lines of its own

@@ -26,6 +26,7 @@ from screens.pane_spec import PaneSpec
 from themes import state_token
 
 FULL_PCT, VERY_FULL_PCT = 90.0, 97.0
+HUNG = "does not answer"
 NETWORK = frozenset({"lustre", "nfs", "nfs4", "efs", "cifs", "smb3", "beegfs", "gpfs", "ceph", "9p", "wekafs"})
 _RANK = {health: rank for rank, health in enumerate(Health)}
 _FINE = ("AVAILABLE", "UPDATING", "")
@@ -106,7 +107,7 @@ def _mount_rows(seen: Iterable[_Seen]) -> Iterator[StorageRow]:
 def _state(one: _Seen) -> tuple[str, Health]:
     mount = one.mount
     if mount.hung_since is not None:
-        return "does not answer", Health.CRITICAL
+        return HUNG, Health.CRITICAL
     if mount.error:
         return "error", Health.WARN
     used = _used_pct(mount)

@@ -1,26 +1,22 @@
-"""The source `storage`: FSx file systems and what CloudWatch measures of them; quotas on request."""
+"""The source `storage`: FSx file systems and what CloudWatch measures of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 
 from cockpit.aws_models import Part
 from cockpit.clock import SYSTEM_CLOCK, Clock
 from cockpit.formats import aws_storage
-from cockpit.formats.lfs_quota import parse_lfs_quota
-from cockpit.formats.slurm_errors import complaint
-from cockpit.hosts.base import Host
-from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.models import FaultError
 from cockpit.sources.aws_client import AwsCalls
 from cockpit.sources.base import SourceKey
-from cockpit.storage_models import FileSystem, FileSystemUse, Quota, StorageReading
+from cockpit.storage_models import FileSystem, FileSystemUse, StorageReading
 
 STORAGE: SourceKey[StorageReading] = SourceKey("storage")
 
 NAMES_EVERY_S = 3600.0
 WINDOW_S = 600  # CloudWatch is some minutes late
-QUOTA_DEADLINE_S = 10.0
 
 
 class StorageReads:
@@ -86,19 +82,3 @@ def ids_in(stack_ids: Iterable[str], mount_sources: Iterable[str]) -> tuple[str,
     """File system ids out of the stack's outputs and of what nodes have mounted (by DNS name)."""
     found = [*stack_ids, *(match[0] for source in mount_sources if (match := aws_storage.FS_ID.search(source)))]
     return tuple(dict.fromkeys(found))
-
-
-_FLAGS: Mapping[str, str] = {"user": "-u", "group": "-g", "project": "-p"}
-
-
-def read_quota(host: Host, kind: str, who: str, path: str) -> Quota:
-    """The quota of a user, group or project on the host's mount of a Lustre file system; raises FaultError."""
-    what = f"reading the quota of {who} on {path}"
-    if who.startswith("-") or not path.startswith("/"):
-        raise FaultError(Fault(FaultKind.FAILED, what, "that is no name or no absolute path"))
-    done = host.run(["lfs", "quota", _FLAGS[kind], who, path], deadline_s=QUOTA_DEADLINE_S)
-    if done.rc == 127:
-        raise FaultError(Fault(FaultKind.MISSING, what, "there is no `lfs` on this machine: no Lustre client"))
-    if fault := complaint(done.rc, done.stdout, done.stderr, what=what):
-        raise FaultError(fault)
-    return parse_lfs_quota(done.stdout)

@@ -12,15 +12,14 @@ from cockpit.clock import SYSTEM_CLOCK
 from cockpit.formats.aws_storage import queries
 from cockpit.formats.errors import FormatError
 from cockpit.formats.lfs_quota import parse_lfs_quota
-from cockpit.hosts.base import Completed
-from cockpit.models import FaultError, FaultKind, Health, Problem
+from cockpit.models import Health, Problem
 from cockpit.sources.aws_client import AwsAccess, AwsCalls
-from cockpit.sources.storage import StorageReads, ids_in, read_quota
+from cockpit.sources.storage import StorageReads, ids_in
 from cockpit.storage_models import FileSystem, FileSystemUse, StorageReading
 from cockpit.storage_problems import of_storage
 from tests.aws.answers import Answers
 from tests.aws.moto_cluster import REGION
-from tests.still import NOON, StillClock, still_cluster
+from tests.still import NOON, StillClock
 
 FS = "fs-0123456789abcdef0"
 
@@ -133,16 +132,3 @@ def test_a_quota_within_its_limits_and_one_over() -> None:
 def test_what_is_no_quota_is_refused(raw: bytes) -> None:
     with pytest.raises(FormatError):
         parse_lfs_quota(raw)
-
-
-def test_a_quota_is_asked_by_argv_and_missing_lustre_is_told() -> None:
-    _, head, _ = still_cluster()
-    head.answers["lfs"] = lambda argv: Completed(0, HEAD + b"/fsx 1 0 0 - 1 0 0 -\n", b"", 0.1)
-    assert read_quota(head, "user", "bob", "/fsx").hard_kib is None
-    assert head.calls[-1] == ["lfs", "quota", "-u", "bob", "/fsx"]
-    head.answers["lfs"] = lambda argv: Completed(127, b"", b"lfs: not found", 0.1)
-    with pytest.raises(FaultError) as caught:
-        read_quota(head, "project", "7", "/fsx")
-    assert caught.value.fault.kind is FaultKind.MISSING
-    with pytest.raises(FaultError):
-        read_quota(head, "user", "-x", "/fsx")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from cockpit.demo.programs.call import Call
+from cockpit.demo.programs.lfs import lfs
 from cockpit.demo.programs.scancel import scancel
 from cockpit.demo.programs.scontrol import scontrol
 from cockpit.demo.programs.sinfo import sinfo
@@ -31,6 +32,7 @@ PROGRAMS: Mapping[str, Handler] = {
     "scancel": scancel,
     "sacct": _sacct,
     "hostname": _hostname,
+    "lfs": lfs,
 }
 
 
