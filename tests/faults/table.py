@@ -78,7 +78,7 @@ CASES = (
     ),
     Case(
         "slurmctld slow",
-        "SIGSTOP and SIGCONT in pulses: it answers once a second at most",
+        "SIGSTOP and SIGCONT in pulses: it answers every two seconds or so",
         "asked less often, its answers live for as long as that; never called dead",
         ("tests/faults/test_slow.py::test_a_controller_that_is_slow_is_asked_less_often",),
     ),

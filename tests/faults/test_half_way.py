@@ -20,7 +20,7 @@ from tests.rig import Rig
 from tests.rig.spec import HEAD
 
 pytestmark = needs_seat
-ONE_STEP_S = 0.02  # enough for a single command of the plan
+ONE_STEP = b"Created reservation="  # what slurmctld logs for one command of the plan
 
 
 @pytest.mark.parametrize("hangs", [False, True], ids=["controller answers", "controller hangs"])
@@ -31,7 +31,7 @@ def test_sigterm_half_way_through_an_action(rig: Rig, tmp_path: Path, seen: Seen
     try:
         confirm_quarantine(seat)
         pid = seat.pid()
-        with slow_controller(rig, awake_s=ONE_STEP_S, ends_frozen=hangs):
+        with slow_controller(rig, stepwise=ONE_STEP, ends_frozen=hangs):
             seat.keys("Enter")
             seat.tmux.wait(lambda text: "sent in" in text, 60)
             os.kill(pid, signal.SIGTERM)
