@@ -85,7 +85,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "clusters.*.nodes.via": ("how compute nodes are reached",),
     "clusters.*.nodes.user": ("login on the nodes", "the ssh config's, else the head's"),
     "clusters.*.nodes.port": ("their SSH port",),
-    "clusters.*.nodes.max": ("so many are connected at once",),
+    "clusters.*.nodes.max": ("so many are watched at once",),
     "clusters.*.nodes.host_keys": (
         "`strict` takes only what known_hosts holds; `head` (with `via: head`) trusts a node of which known_hosts "
         "holds no key at all when it is first seen through the head (whose own key is always checked strictly), and "

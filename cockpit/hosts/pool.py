@@ -22,6 +22,7 @@ from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
 
 _DROP_RETRIES = 5
+GUESTS = 96  # beside those that are watched: nodes that are asked once, for seconds, by a check or a diagnosis
 
 
 class NodePool:
@@ -34,9 +35,16 @@ class NodePool:
     """
 
     def __init__(
-        self, head: Host, access: NodeAccess, *, ssh_config: Path | None = None, limits: Limits | None = None
+        self,
+        head: Host,
+        access: NodeAccess,
+        *,
+        ssh_config: Path | None = None,
+        limits: Limits | None = None,
+        guests: int = GUESTS,
     ) -> None:
         self._head, self._access, self._ssh_config = head, access, ssh_config
+        self._most = access.max + guests
         self._limits = limits or Limits()
         self._turns = Turns(self._way_is_there)
         self._jumps = Jumps()
@@ -51,7 +59,7 @@ class NodePool:
         """The node, not connected yet or still connected. Never blocks.
 
         The ssh config is asked for `name`; where it has no HostName for it, `address` is connected to. Raises
-        FaultError for a name that no host can have, and FAILED when `nodes.max` others are in use.
+        FaultError for a name that no host can have, and FAILED when `nodes.max` and GUESTS others are in use.
         """
         check_name(name)
         if address:
@@ -69,11 +77,11 @@ class NodePool:
 
     def _make_room(self, wanted: str) -> None:
         """Give up the longest unused. One in use is never taken from under its stream."""
-        while len(self._nodes) >= self._access.max:
+        while len(self._nodes) >= self._most:
             idle = next((name for name, host in self._nodes.items() if not host.busy), None)
             if idle is None:
                 why = f"{len(self._nodes)} nodes are connected and in use already"
-                step = "raise `nodes.max` in the config"
+                step = "ask fewer at a time, or raise `nodes.max` in the config"
                 raise FaultError(Fault(FaultKind.FAILED, f"node {printable(wanted)}", why, step))
             self._nodes.pop(idle).close()
 

@@ -52,7 +52,7 @@ class World:
         self.transports: list[_Transport] = []
         self.sessions_most = 0
         self.head = SshHost("head", lambda: _target("head"), _HeadRoute(self), limits=Limits())
-        self.pool = NodePool(self.head, NodeAccess(max=most))
+        self.pool = NodePool(self.head, NodeAccess(max=most), guests=0)
         clock = SimpleNamespace(now=lambda: self.sim.now, steady=lambda: self.sim.now)
         targets = [Target(name, name) for name in self.names]
         self.streams = FleetStreams(lambda: self.pool, lambda: targets, most=most, interval_s=2.0, clock=clock)

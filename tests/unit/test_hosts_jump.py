@@ -205,7 +205,7 @@ def test_a_login_to_the_node_of_before_pins_nothing_for_the_next(tmp_path: Path,
 
 def test_a_node_that_made_room_for_another_keeps_its_key(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
     config = inner.write_config()
-    pool = NodePool(LocalHost(), NodeAccess(max=1, host_keys="head"), ssh_config=config)
+    pool = NodePool(LocalHost(), NodeAccess(max=1, host_keys="head"), ssh_config=config, guests=0)
     assert pinned(pool.node("n1"), b"first")
     pool.node("n2")
     assert not pinned(pool.node("n1"), b"second")
@@ -233,7 +233,8 @@ def test_hostile_node_names_are_refused(node_pool: NodePool, name: str) -> None:
 
 
 def test_the_longest_unused_is_given_up_but_none_in_use(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
-    pool = NodePool(LocalHost(), NodeAccess(via="head", port=inner.port, max=2), ssh_config=inner.write_config())
+    access = NodeAccess(via="head", port=inner.port, max=2)
+    pool = NodePool(LocalHost(), access, ssh_config=inner.write_config(), guests=0)
     first, second = pool.node("127.0.0.1"), pool.node("127.0.0.2")
     assert pool.node("127.0.0.1") is first
     pool.node("127.0.0.3")  # in place of the second
@@ -249,13 +250,23 @@ def test_the_longest_unused_is_given_up_but_none_in_use(tmp_path: Path, bastion:
 
 def test_a_node_in_use_keeps_its_place(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
     config = write(tmp_path, inner.ssh_config(alias=inner.address))
-    pool = NodePool(LocalHost(), NodeAccess(via="direct", port=inner.port, max=1), ssh_config=config)
+    pool = NodePool(LocalHost(), NodeAccess(via="direct", port=inner.port, max=1), ssh_config=config, guests=0)
     stream = pool.node(inner.address).stream(["cat"], open_deadline_s=30)
     with pytest.raises(FaultError) as error:
         pool.node("127.0.0.9")
     assert "nodes.max" in error.value.fault.next_step
     stream.close()
     assert wait_for(lambda: pool.node("127.0.0.9") is not None)
+    pool.close()
+
+
+def test_a_node_that_nobody_watches_is_asked_beside_all_that_are(tmp_path: Path, bastion: Sshd, inner: Sshd) -> None:
+    """A check of the nodes beyond `nodes.max` needs no place of those that stream."""
+    config = write(tmp_path, inner.ssh_config(alias=inner.address) + inner.ssh_config(alias="guest"))
+    pool = NodePool(LocalHost(), NodeAccess(via="direct", port=inner.port, max=1), ssh_config=config)
+    stream = pool.node(inner.address).stream(["cat"], open_deadline_s=30)
+    assert pool.node("guest").run(["echo", "here"], deadline_s=30).stdout == b"here\n"
+    stream.close()
     pool.close()
 
 
