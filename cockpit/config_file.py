@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from cockpit.config import (
     Rules,
     theme_names,
 )
+from cockpit.words import nearest
 
 Reader = Callable[["_Place", yaml.Node], Any]
 _ENDLESS = 1e15  # no limit that anybody meets
@@ -117,16 +117,11 @@ def _section(readers: Mapping[str, Reader]) -> Reader:
         values = {}
         for key, (at, value) in _pairs(place, node).items():
             if key not in readers:
-                raise place.below(key).error(at, f"is not a known key{_suggestion(key, readers)}")
+                raise place.below(key).error(at, f"is not a known key{nearest(key, readers)}")
             values[key] = readers[key](place.below(key), value)
         return values
 
     return _told(read, "a block", readers)
-
-
-def _suggestion(word: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean `{close[0]}`?" if close else f"; known: {', '.join(known)}"
 
 
 def _scalar(place: _Place, node: yaml.Node) -> str:
@@ -327,7 +322,7 @@ def _known_check(place: _Place, node: yaml.Node, name: str) -> str:
 
     if name not in known_checks() and not name.startswith("own."):
         known = dict.fromkeys(known_checks())
-        raise place.error(node, f"no check named {name!r}{_suggestion(name, known)}")
+        raise place.error(node, f"no check named {name!r}{nearest(name, known)}")
     return name
 
 

@@ -1,8 +1,9 @@
-"""Numbers as a tired person reads them: ages, spans, moments, sizes."""
+"""Numbers as a tired person reads them: ages, spans, moments, sizes; and what a mistyped name may have meant."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 MISSING = "–"
 _NEXT_UNIT = 1023.5  # rounded from here on it would read 1024 of the smaller one
@@ -121,3 +122,13 @@ def binary_size(size_bytes: int) -> str:
         value, unit = value / 1024, larger
     exact = value == int(value)
     return f"{int(value)} {unit}" if exact else f"about {value:.3g} {unit}"
+
+
+def nearest(word: str, known: Iterable[str], *, listed: bool = True) -> str:
+    """Behind the words that a name is unknown: `; did you mean `x`?`, else all names where they are to be `listed`."""
+    import difflib  # for mistakes only
+
+    names = list(known)
+    if close := difflib.get_close_matches(word, names, n=1, cutoff=0.5):
+        return f"; did you mean `{close[0]}`?"
+    return f"; known: {', '.join(names)}" if listed else ""

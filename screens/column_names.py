@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cockpit.config import ColumnsSetting
+from cockpit.words import nearest
 from screens.column_choice import Choice
 from screens.grid_model import Column
 
@@ -105,7 +105,7 @@ def read_columns(settings: Mapping[str, ColumnsSetting]) -> dict[str, Choice]:
 def _read(pane: str, setting: ColumnsSetting) -> Choice:
     make = COLUMNS.get(pane)
     if make is None:
-        raise setting.error(pane, f"there is no such table{_nearest(pane, COLUMNS)}")
+        raise setting.error(pane, f"there is no such table{nearest(pane, COLUMNS)}")
     known = [column.id for column in make()]
     if not setting.names:
         raise setting.error(pane, f"needs at least one column; there are {', '.join(known)}")
@@ -117,16 +117,10 @@ def _read(pane: str, setting: ColumnsSetting) -> Choice:
 
 def _refusal(name: str, known: Sequence[str], names: Sequence[str]) -> str | None:
     if name not in known and not (name.startswith(_OWN) and any("." in each for each in known)):
-        return f"there is no column `{name}`{_nearest(name, known)}"
+        return f"there is no column `{name}`{nearest(name, known)}"
     if names.count(name) > 1:
         return f"`{name}` stands twice"
     return None
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else f"; there are {', '.join(names)}"
 
 
 def table() -> str:

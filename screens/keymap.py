@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cockpit.config import KeySetting
+from cockpit.words import nearest
 from screens.key_line import Key
 from screens.key_names import KeyNameError, is_printable, read_keys, shown_keys
 from screens.key_table import CAPITALS, EVERYWHERE, KEYS, RESERVED, SCOPES, TOGETHER
@@ -66,7 +66,9 @@ def read_keymap(settings: Mapping[str, KeySetting]) -> Keymap:
     for key_id, setting in settings.items():
         key = _BY_ID.get(key_id)
         if key is None:
-            raise setting.error(key_id, f"there is no such id{_nearest(key_id)}; `cockpit keys` lists them")
+            raise setting.error(
+                key_id, f"there is no such id{nearest(key_id, _BY_ID, listed=False)}; `cockpit keys` lists them"
+            )
         try:
             keys = read_keys(setting.keys)
         except KeyNameError as error:
@@ -81,11 +83,6 @@ def read_keymap(settings: Mapping[str, KeySetting]) -> Keymap:
             words = f"{shown_keys(pressed)} already stands for {other.id} ({other.title})"
             raise setting.error(key_id, f"{words} {_where(other)}")
     return keymap
-
-
-def _nearest(key_id: str) -> str:
-    close = difflib.get_close_matches(key_id, _BY_ID, n=1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def _refusal(key: Key, keys: tuple[str, ...]) -> str | None:

@@ -125,9 +125,9 @@ def test_the_config_names_what_is_shown(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("columns:\n  nods: [node]\n", "config.yaml:5: columns.nods: there is no such table; did you mean `nodes`?"),
-        ("columns:\n  xyz: [node]\n", "there is no such table; there are problems, nodes, gpus"),
+        ("columns:\n  xyz: [node]\n", "there is no such table; known: problems, nodes, gpus"),
         ("columns:\n  nodes: [node, raeson]\n", "columns.nodes: there is no column `raeson`; did you mean `reason`?"),
-        ("columns:\n  queue: [zzz]\n", "there is no column `zzz`; there are job, state, name"),
+        ("columns:\n  queue: [zzz]\n", "there is no column `zzz`; known: job, state, name"),
         ("columns:\n  queue: [job, job]\n", "`job` stands twice"),
         ("columns:\n  queue: []\n", "needs at least one column; there are job, state"),
         ("columns:\n  queue: job\n", "must be a list"),
