@@ -14,6 +14,7 @@ from actions.spec import Step
 from cockpit.formats.slurm_errors import complaint
 from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.text import printable
+from cockpit.words import plural
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
@@ -86,4 +87,37 @@ def on_pair(cluster: Cluster, step: Step) -> StepResult:
     return StepResult(step, 1, found.took_s, said, fault, frozenset(step.subjects), found)
 
 
-EXECUTORS: Mapping[str, Executor] = {"head": on_head, AWS: on_aws, "pair": on_pair, CAPTURE: on_capture}
+def _on_look(kind: str) -> Executor:
+    """One srun that brings a look to all its nodes (see actions.check_jobs); what is found are the looks by node."""
+
+    def on_look(cluster: Cluster, step: Step) -> StepResult:
+        from actions.check_jobs import looker
+        from cockpit.checks.by_job import answers
+        from cockpit.formats.look import looks_of
+        from cockpit.probe.look import look_stdin
+
+        began, stdin = cluster.clock.steady(), look_stdin(looker(cluster, kind).asking())
+        try:
+            done = cluster.slurm.send(step.argv, deadline_s=step.patience_s or _deadline_s(cluster), stdin=stdin)
+        except FaultError as error:
+            took_s = cluster.clock.steady() - began
+            return StepResult(step, None, took_s, "", _patient(error.fault), frozenset(step.subjects))
+        looks = looks_of(answers(done.stdout, step.subjects), cluster.clock.now)
+        silent = frozenset(step.subjects) - looks.keys()
+        said = f"{len(looks)} of {plural(len(step.subjects), 'node')} answered"
+        if not silent:
+            return StepResult(step, 0, done.took_s, said, found=looks)
+        fault = complaint(done.rc or 1, b"", done.stderr, what=step.title)
+        return StepResult(step, done.rc or 1, done.took_s, said, fault, silent, looks)
+
+    return on_look
+
+
+EXECUTORS: Mapping[str, Executor] = {
+    "head": on_head,
+    AWS: on_aws,
+    "pair": on_pair,
+    CAPTURE: on_capture,
+    "look-efa": _on_look("efa"),
+    "look-health": _on_look("health"),
+}

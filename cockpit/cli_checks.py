@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from actions.outcome import Result as Outcome
     from actions.spec import Action, Plan, Targets
     from cockpit.checks.history import CheckHistory, KeptRun
-    from cockpit.checks.models import CheckRun, NodeResult, PairResult
+    from cockpit.checks.models import CheckRun, NodeResult
     from cockpit.checks.runner import CheckRunner
     from cockpit.checks.targets import Chosen
     from cockpit.cluster import Cluster
@@ -40,8 +40,9 @@ def add_checks(commands: Subparsers, common: Common, load: Load) -> None:
     check.add_argument("--deep", type=int, metavar="LEVEL", help="dcgmi diag of that level (1 to 3) on idle nodes")
     check.set_defaults(run=lambda arguments: _check(arguments, load), kind="health")
     for command in (efa, check):
-        command.add_argument("--dry-run", action="store_true", help="print the plan of --pair, --pairs or --deep only")
-        command.add_argument("--yes", action="store_true", help="do not ask before --pair, --pairs or --deep")
+        command.add_argument("--job", action="store_true", help="ask idle nodes by one Slurm job instead of SSH")
+        command.add_argument("--dry-run", action="store_true", help="print the plan of --pair(s), --deep or --job only")
+        command.add_argument("--yes", action="store_true", help="do not ask before --pair(s), --deep or --job")
         command.set_defaults(confirm="")
 
 
@@ -66,8 +67,11 @@ def _seconds(word: str) -> float:
 
 
 def _efa(arguments: argparse.Namespace, load: Load) -> int:
+    if arguments.job and (arguments.pair or arguments.pairs or arguments.window is not None):
+        print("cockpit: --job goes with neither --pair, --pairs nor --window", file=sys.stderr)
+        return USAGE
     if not arguments.pair and not arguments.pairs:
-        return _look(arguments, load)
+        return _job(arguments, load) if arguments.job else _look(arguments, load)
     if arguments.pair and (arguments.pairs or arguments.nodes or arguments.queue):
         print("cockpit: --pair names its two nodes itself", file=sys.stderr)
         return USAGE
@@ -75,7 +79,12 @@ def _efa(arguments: argparse.Namespace, load: Load) -> int:
 
 
 def _check(arguments: argparse.Namespace, load: Load) -> int:
-    return _look(arguments, load) if arguments.deep is None else _deep(arguments, load)
+    if arguments.job and arguments.deep is not None:
+        print("cockpit: --deep is a Slurm job already: leave --job out", file=sys.stderr)
+        return USAGE
+    if arguments.deep is not None:
+        return _deep(arguments, load)
+    return _job(arguments, load) if arguments.job else _look(arguments, load)
 
 
 @contextmanager
@@ -101,7 +110,7 @@ def _cluster(arguments: argparse.Namespace, load: Load) -> Iterator[Cluster]:
 
 def _look(arguments: argparse.Namespace, load: Load) -> int:
     from cockpit.checks.from_aws import from_aws
-    from cockpit.checks.runner import CheckRunner
+    from cockpit.checks.runner import AT_ONCE, CheckRunner
     from cockpit.checks.targets import choose, opener, with_job_settings
     from cockpit.models import FaultError, FaultKind
 
@@ -114,6 +123,9 @@ def _look(arguments: argparse.Namespace, load: Load) -> int:
             print(f"cockpit: {error.fault.line()}", file=sys.stderr)
             return USAGE if error.fault.kind in (FaultKind.MISSING, FaultKind.GARBLED) else UNREACHED
         _say_alone(cluster, chosen)
+        if len(chosen.targets) > cluster.config.nodes.max:
+            many = f"{len(chosen.targets)} nodes over SSH, {AT_ONCE} at a time"
+            print(f"cockpit: {many}; --job asks the idle ones of them through Slurm instead", file=sys.stderr)
         targets = chosen.targets
         if arguments.kind == "efa" and cluster.view.nodes is not None:
             targets = with_job_settings(cluster, targets)
@@ -205,7 +217,7 @@ def _pairs(arguments: argparse.Namespace, load: Load) -> int:
         return pair_action(pairs), pair_targets(pairs)
 
     with _cluster(arguments, load) as cluster:
-        return _session(arguments, cluster, pick)
+        return _session(arguments, cluster, pick, _pair_run)
 
 
 def _deep(arguments: argparse.Namespace, load: Load) -> int:
@@ -222,19 +234,41 @@ def _deep(arguments: argparse.Namespace, load: Load) -> int:
         return _session(arguments, cluster, pick)
 
 
+def _job(arguments: argparse.Namespace, load: Load) -> int:
+    from actions.check_jobs import job_check, run_of
+    from actions.spec import Scope, Targets
+    from cockpit.checks.from_aws import from_aws
+    from cockpit.checks.targets import Chosen, choose
+
+    chosen = Chosen()
+
+    def pick(cluster: Cluster) -> tuple[Action, Targets]:
+        nonlocal chosen
+        chosen = choose(cluster, arguments.nodes, arguments.queue, from_aws(cluster, arguments.kind))
+        names = tuple(target.node for target in chosen.targets)
+        return job_check(arguments.kind, arguments.queue), Targets(Scope.NODE, names)
+
+    def found(result: Outcome) -> CheckRun | None:
+        run = run_of(cluster, arguments.kind, chosen.targets, result)
+        return run and _with_left_out(run, chosen.left_out)
+
+    with _cluster(arguments, load) as cluster:
+        return _session(arguments, cluster, pick, found)
+
+
 def _session(
     arguments: argparse.Namespace,
     cluster: Cluster,
     pick: Callable[[Cluster], tuple[Action, Targets]],
+    found: Callable[[Outcome], CheckRun | None] = lambda _: None,
 ) -> int:
-    """Plan, show, ask and run as every change does; pairs are told by their own results."""
-    from actions.checks import pairs_found
+    """Plan, show, ask and run as every change does; what it `found` is told as every run of checks is."""
     from cockpit.cli_actions import Session
 
     class Checks(Session):
         def _told(self, result: Outcome) -> int:
-            pairs = pairs_found(result)
-            return _told(arguments, cluster, _pair_run(pairs)) if pairs else super()._told(result)
+            run = found(result)
+            return super()._told(result) if run is None else _told(arguments, cluster, run)
 
     def plan() -> Plan:
         action, targets = pick(cluster)
@@ -243,9 +277,12 @@ def _session(
     return Checks(arguments, cluster, plan).run()
 
 
-def _pair_run(pairs: Sequence[PairResult]) -> CheckRun:
+def _pair_run(result: Outcome) -> CheckRun | None:
+    from actions.checks import pairs_found
     from cockpit.checks.models import CheckRun
     from cockpit.kept_lines import run_id
 
+    if not (pairs := pairs_found(result)):
+        return None
     at = min(pair.at for pair in pairs)
     return CheckRun(run_id(at), "pair", at, sum(pair.took_s for pair in pairs), pairs=tuple(pairs))

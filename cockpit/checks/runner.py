@@ -126,19 +126,20 @@ class CheckRunner:
         began, at = self._clock.steady(), self._clock.now()
         try:
             look, again = self._look_until_complete(target)
-            return self._result(target, look, at, began, again)
+            return self.judged(target, look, at, self._clock.steady() - began, again)
         except FaultError as error:
             fault = error.fault
         except Exception as error:  # whatever one node does, the others are told
             fault = unexpected(f"checking {target.node}", error)
         return NodeResult(target.node, at, self._clock.steady() - began, fault=fault, queue=target.known.queue)
 
-    def _result(self, target: Target, look: NodeLook, at: float, began: float, again: int) -> NodeResult:
+    def judged(self, target: Target, look: NodeLook, at: float, took_s: float, again: int = 0) -> NodeResult:
+        """What such a look says of a node, however it came; wall time and seconds."""
         facts = Facts(look, target.known, self._settings)
         return NodeResult(
             node=target.node,
             at=at,
-            took_s=self._clock.steady() - began,
+            took_s=took_s,
             results=judge(facts, self.kind, target.extra),
             queue=target.known.queue,
             instance_type=facts.type_name,
@@ -159,15 +160,13 @@ class CheckRunner:
             look, again = self.look(target), again + 1
         return look, again
 
+    def asking(self, *, driver: bool = True) -> Asking:
+        """What one look asks."""
+        return Asking(self._parts, self.deadline_s, reading=self.kind == "health", driver=driver, options=self._options)
+
     def look(self, target: Target) -> NodeLook:
         """Ask one node once; raises FaultError."""
-        asking = Asking(
-            self._parts,
-            self.deadline_s,
-            reading=self.kind == "health",
-            driver=target.ask_driver,
-            options=self._options,
-        )
+        asking = self.asking(driver=target.ask_driver)
         host = self._open(target.node)
         done = host.run(
             look_argv(asking),

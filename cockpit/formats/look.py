@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -75,6 +76,15 @@ class NodeLook:
     def part(self, name: str) -> Part:
         """One part; UNASKED when the node told nothing of it."""
         return self.parts.get(name) or Part(name, PartState.UNASKED)
+
+
+def looks_of(answers: Mapping[str, bytes], now: Callable[[], float] = time.time) -> dict[str, NodeLook]:
+    """The looks of several nodes, without those that cannot be read."""
+    found = {}
+    for node, raw in answers.items():
+        with suppress(FormatError):
+            found[node] = parse_look(raw, now)
+    return found
 
 
 def parse_look(raw: bytes, now: Callable[[], float] = time.time) -> NodeLook:

@@ -103,20 +103,20 @@ class SlurmClient:
         """Run one of Slurm's programs; raises FaultError when it is not there or the head does not answer."""
         return self._run(self.argv(program, args), deadline_s)
 
-    def send(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
+    def send(self, argv: Sequence[str], *, deadline_s: float, stdin: bytes = b"") -> Completed:
         """Run a command that changes the cluster, as `argv()` gave it: once, never again by itself.
 
         After a FaultError of kind TIMEOUT the change may still happen: look before you say anything. Only the
         runner of actions calls this; it asks for nothing and checks nothing.
         """
-        return self._run(argv, deadline_s)
+        return self._run(argv, deadline_s, stdin)
 
     def probe(self, argv: Sequence[str], *, deadline_s: float) -> Completed:
         """Run another harmless command on the head, such as `sudo -n -l`; raises FaultError."""
         return self._run(argv, deadline_s)
 
-    def _run(self, argv: Sequence[str], deadline_s: float) -> Completed:
-        return self._host.run(argv, deadline_s=deadline_s, env=SLURM_SET, unset=SLURM_UNSET)
+    def _run(self, argv: Sequence[str], deadline_s: float, stdin: bytes = b"") -> Completed:
+        return self._host.run(argv, deadline_s=deadline_s, stdin=stdin, env=SLURM_SET, unset=SLURM_UNSET)
 
     def read(self, program: str, args: Sequence[str], what: str) -> bytes:
         """The output of a read; raises FaultError, with the controller's own state found out by a ping."""

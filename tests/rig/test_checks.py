@@ -163,6 +163,27 @@ def test_each_node_is_told_its_own_fault_and_nothing_else(
     assert findings(answer) == {HEALTHY: ["efa.installer: fail: 1.27.0, p5.48xlarge needs 1.29"]}
 
 
+def test_one_slurm_job_tells_the_same_of_the_idle_nodes(
+    rig: Rig, nodes: dict[str, EfaNode], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes[SHORT].lose_device()
+    shutil.rmtree(nodes[WITHOUT].folder / "root/opt/amazon/ofi-nccl")
+    rig.submit("sleep 300", nodelist=RISING, exclusive=True)
+    rig.wait_for(lambda: RISING in rig.slurm("squeue", "-h", "-t", "R", "-o", "%N").stdout.decode())
+    code, over_ssh = told(rig, capsys, "efa", "--window", "0.2")
+    assert code == 1
+    code, by_job = told(rig, capsys, "efa", "--job", "--yes")
+    assert code == 1
+    same = findings(over_ssh)
+    assert same.pop(RISING) == []
+    assert findings(by_job) == same
+    assert by_job["left_out"] == [{"node": RISING, "why": "is allocated"}, *over_ssh["left_out"]]
+    # Nothing but the job that was there before is left, and the record names what was sent.
+    rig.wait_for(lambda: rig.slurm("squeue", "-h", "-o", "%j").stdout.decode().split() == ["sbatch"])
+    assert main(["audit", "--config", str(rig.config())]) == 0
+    assert "srun --job-name=cockpit-look-" in capsys.readouterr().out
+
+
 def test_a_node_that_hangs_is_named_and_the_others_answer(
     rig: Rig, nodes: dict[str, EfaNode], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
