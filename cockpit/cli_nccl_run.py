@@ -85,6 +85,8 @@ class _NcclSession(Session):
     def __init__(self, arguments: argparse.Namespace, cluster: Cluster, bench: Bench, options: NcclOptions) -> None:
         super().__init__(arguments, cluster, lambda: bench.plan(options))
         self._bench = bench
+        self._sent = False  # a job may be there from now on
+        self._stopping = False
 
     def run(self) -> int:
         """The exit code."""
@@ -97,6 +99,19 @@ class _NcclSession(Session):
             error = ActionError(Refusal.USAGE, "name the nodes, or how many with --count; not both")
             return self._refused(error)
         return super().run()
+
+    def _planned(self, plan: Plan, tries: int) -> int:
+        """As for every change; but whenever ctrl-C comes after it was sent, no job may be left behind."""
+        try:
+            return super()._planned(plan, tries)
+        except KeyboardInterrupt:
+            if not self._sent or self._stopping:
+                raise
+            return self._given_up(self._live(plan))
+
+    def _watched(self, plan: Plan, typed: str, how: str) -> Result:
+        self._sent = True
+        return super()._watched(plan, typed, how)
 
     def _told(self, result: Result) -> int:
         """Follow what was submitted; anything else is told as for every change."""
@@ -137,6 +152,7 @@ class _NcclSession(Session):
                 if live.stopped.is_set():
                     raise
                 print("cockpit: cancelling the job …", file=sys.stderr, flush=True)
+                self._stopping = True
                 live.stop()
         told.tell()
 
@@ -155,6 +171,7 @@ class _NcclSession(Session):
         from actions.nccl_live import end_jobs
         from cockpit.models import FaultError
 
+        self._stopping = True
         try:
             end_jobs(self._cluster, live.name, deadline_s=_END_S)
         except FaultError as error:

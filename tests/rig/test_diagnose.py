@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from cockpit.cluster import Cluster
 from cockpit.config_file import load_config
 from cockpit.diagnosis.diagnose import Diagnosis, diagnose
 from cockpit.gather import Gatherer
-from tests.rig import Rig
+from tests.rig import Rig, procs
 from tests.rig.ranks import script
 
 pytestmark = [pytest.mark.rig, pytest.mark.xdist_group("rig")]
@@ -53,19 +52,16 @@ def job_with(rig: Rig, folder: Path, fault: str, *, tasks: int = WORLD, python: 
 
 
 def ranks_on(rig: Rig) -> dict[int, tuple[str, int]]:
-    """pid (as this machine sees it) -> state and CPU ticks of every rank."""
+    """pid (as this machine sees it) -> state and CPU ticks of every rank on this rig's nodes."""
     found = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
+    for pid in [pid for name in rig.static_nodes for pid in rig.pids(name)]:
         try:
-            environ = Path(f"/proc/{entry}/environ").read_bytes()
-            stat = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-            command = Path(f"/proc/{entry}/comm").read_text().strip()
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
+            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if b"\0RANK=" in b"\0" + environ and command not in ("sh", "bash", "srun"):
-            found[int(entry)] = (stat[0], int(stat[11]) + int(stat[12]))
+        if b"\0RANK=" in b"\0" + environ and procs.program(pid) not in ("sh", "bash", "srun"):
+            found[pid] = (stat[0], int(stat[11]) + int(stat[12]))
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cockpit.cli import main
 from cockpit.demo.nccl_stand_in import Asked, Speeds, whole_run
 from tests.rig import Rig, Spec
 from tests.rig.nccl import BINARY, install, set_speeds
@@ -148,3 +149,19 @@ def test_ctrl_c_leaves_nothing_behind(six: Rig, words: tuple[str, ...]) -> None:
     assert process.returncode == 130, (out.decode(), err.decode())
     assert nothing_left(six), (queue(six), err.decode())
     assert cockpit_json(six, "history")["runs"] == []
+
+
+@pytest.mark.parametrize("moment", ["cockpit.cli_nccl_run._NcclSession._told", "actions.nccl_live.LiveTest.begin"])
+def test_ctrl_c_between_sending_and_following_leaves_nothing_behind(
+    six: Rig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], moment: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        assert queue(six) != ""
+        raise KeyboardInterrupt
+
+    set_speeds(six, Speeds(row_s=30))
+    monkeypatch.setattr(moment, interrupted)
+    argv = ["--config", str(six.config()), "nccl", "run", "gpu-st-p5-[1-2]", *WITH, "--yes"]
+    assert main(argv) == 130
+    assert nothing_left(six), queue(six)
+    assert "stopped; no job of it is left" in capsys.readouterr().err
