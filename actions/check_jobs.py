@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cockpit.cluster import Cluster
 
 LOOK_STEPS = {"efa": "look-efa", "health": "look-health"}  # Step.via
-MOST_NODES = 1024  # of one srun
+MOST_NODES = 512  # of one srun, whose answers are read as a whole
 
 
 def job_check(kind: str, queue: str = "") -> Action:

@@ -101,7 +101,7 @@ def _on_look(kind: str) -> Executor:
             done = cluster.slurm.send(step.argv, deadline_s=step.patience_s or _deadline_s(cluster), stdin=stdin)
         except FaultError as error:
             took_s = cluster.clock.steady() - began
-            return StepResult(step, None, took_s, "", _patient(error.fault), frozenset(step.subjects))
+            return StepResult(step, None, took_s, "", _patient(error.fault), frozenset(step.subjects), {})
         looks = looks_of(answers(done.stdout, step.subjects), cluster.clock.now)
         silent = frozenset(step.subjects) - looks.keys()
         said = f"{len(looks)} of {plural(len(step.subjects), 'node')} answered"

@@ -23,7 +23,7 @@ _MARK = "cockpit-look"
 # As lines: srun cuts what is longer than 1,024 bytes, and mixes what several tasks say in one.
 _TASK = f"""echo "{_MARK} ${{SLURMD_NODENAME:-$(uname -n)}}"
 t=$1; shift
-timeout -k 5 "$t" "$@" 2>/dev/null | base64
+timeout -k 5 "$t" "$@" 2>/dev/null | head -c 1000000 | base64
 """
 _LINE = re.compile(rb"\s{0,8}(\d{1,6}): ([ -~]{0,200})")
 _NODE = re.compile(r"[A-Za-z0-9_.-]{1,253}")
