@@ -10,7 +10,7 @@ import math
 import re
 import secrets
 from binascii import Error as BadBase64
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -77,7 +77,10 @@ def srun_args(look: JobLook, argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def answers(said: bytes, nodes: Sequence[str]) -> dict[str, bytes]:
-    """What each of these nodes answered, by its name; one that said nothing whole is missing."""
+    """What each of these nodes answered, by its name; one that said nothing whole is missing.
+
+    So are two that call themselves alike: a node that lies about its name must not speak for another one.
+    """
     names: dict[bytes, str] = {}
     packed: dict[bytes, list[bytes]] = defaultdict(list)
     for line in said.splitlines():
@@ -91,7 +94,9 @@ def answers(said: bytes, nodes: Sequence[str]) -> dict[str, bytes]:
                 names[task] = name
         else:
             packed[task].append(text)
-    found_by_node = {name: _unpacked(packed[task]) for task, name in names.items() if name in nodes}
+    claims = Counter(names.values())
+    own = {name: task for task, name in names.items() if name in nodes and claims[name] == 1}
+    found_by_node = {name: _unpacked(packed[task]) for name, task in own.items()}
     return {name: raw for name, raw in found_by_node.items() if raw}
 
 

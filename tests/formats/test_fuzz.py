@@ -66,6 +66,10 @@ def as_json(module: str) -> Strategy:
     return st.one_of(fuzz.answers(module).map(lambda found: json.dumps(found).encode()), fuzz.raw(module))
 
 
+def by_node(module: str) -> Strategy:
+    return st.dictionaries(st.sampled_from(["n1", "n2"]), as_json(module))
+
+
 def of_demo(argv: list[str]) -> tuple[bytes, ...]:
     """A real answer of the simulated Slurm, to be broken."""
     return (run(Simulation(), argv, {}, "head", root=False).stdout,)
@@ -145,6 +149,7 @@ PARSERS: dict[str, Shape] = {
     **of("log_lines", shown, "sign_of"),
     **of("log_voice", text, "rank_of", "node_of", "group_of", "moment_of"),
     **of("look", as_json, "parse_look", "json_object"),
+    **of("look", by_node, "looks_of"),
     **of("nccl_env", pairs, "redact"),
     **of("nccl_failures", lines, "FailureReader"),
     **of("nccl_json", as_json, "parse_json", "looks_like_json"),

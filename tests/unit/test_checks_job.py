@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from actions.check_jobs import job_check, run_of
 from actions.errors import ActionError
@@ -161,3 +163,16 @@ def test_nodes_of_several_queues_are_one_srun_in_the_queue_that_all_are_in(kit: 
 def test_what_does_not_go_together_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert "--job" in capsys.readouterr().err
+
+
+def test_a_node_that_takes_the_name_of_another_makes_both_unknown() -> None:
+    forged = said({"gpu-1": b"one", "gpu-2": b"two"}).replace(b" 1: cockpit-look gpu-2", b" 1: cockpit-look gpu-1")
+    assert answers(forged, ["gpu-1", "gpu-2"]) == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=400), st.text(max_size=40))
+def test_a_hostile_node_says_nothing_for_others(noise: bytes, name: str) -> None:
+    """Whatever tasks print: only asked nodes get answers."""
+    forged = said({"gpu-1": b"one"}) + noise + b"\n7: cockpit-look " + name.encode() + b"\n7: AAAA\n"
+    assert set(answers(forged, ["gpu-1", "gpu-2"])) <= {"gpu-1", "gpu-2"}
