@@ -103,6 +103,11 @@ class LogTail:
     why: str = ""
 
 
+# In the very words of probe/agent: tails.py, sweep.py.
+OLDER = "it is older than the job"
+NO_TIME = "files of the ranks"
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFile:
     """A flight record as it lies on the node, or why it was not read."""
@@ -111,6 +116,11 @@ class RecordFile:
     path: str
     data: bytes = b""
     why: str = ""
+
+    @property
+    def of_this_run(self) -> bool:
+        """Whether the rank has written one since the job began, be it readable or not."""
+        return self.why != OLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +141,8 @@ class NodeSweep:
     missing: tuple[tuple[str, str], ...] = ()
     ended: bool = False
     bad_lines: int = 0
+
+    @property
+    def files_told(self) -> bool:
+        """Whether what is missing of the ranks' files is not there: it had time to look at all of them."""
+        return self.ended and not any(what == NO_TIME for what, _ in self.missing)

@@ -31,8 +31,10 @@ class Disagreement:
 def compare(records: Mapping[int, FlightRecord], members: Sequence[int] = ()) -> tuple[Disagreement, ...]:
     """The most telling disagreement of each group first. `members`: every rank that should have a record."""
     found: list[Disagreement] = []
+    mixed = {operation.group for record in records.values() for operation in record.operations if operation.p2p}
     for group in _groups(records):
-        found += list(_of_group(group, records))[:1]
+        # Where ranks also send and receive, a group's status counts those in between.
+        found += list(_of_group(group, records, counted=group not in mixed))[:1]
     found += _unpaired(records)
     lacking = tuple(sorted(set(members) - set(records))) if records else ()
     if lacking and len(lacking) < len(members):
@@ -52,10 +54,11 @@ def _groups(records: Mapping[int, FlightRecord]) -> list[str]:
     return list(names)
 
 
-def _of_group(group: str, records: Mapping[int, FlightRecord]) -> Iterator[Disagreement]:
-    ranks = _members(group, records)
-    by_rank = {rank: _by_seq(records[rank], group) for rank in ranks if rank in records}
-    by_rank = {rank: operations for rank, operations in by_rank.items() if operations or _status(records[rank], group)}
+def _of_group(group: str, records: Mapping[int, FlightRecord], *, counted: bool) -> Iterator[Disagreement]:
+    known = {rank: records[rank] for rank in _members(group, records) if rank in records}
+    by_rank = {rank: _by_seq(record, group) for rank, record in known.items()}
+    called = _last_called(group, known) if counted else {}
+    by_rank = {rank: operations for rank, operations in by_rank.items() if operations or rank in called}
     if len(by_rank) < 2:
         return
     # Ring buffers begin at different places; what not all can tell is not compared.
@@ -63,13 +66,30 @@ def _of_group(group: str, records: Mapping[int, FlightRecord]) -> Iterator[Disag
     last = max((max(operations) for operations in by_rank.values() if operations), default=-1)
     for seq in range(start, last + 1):
         present = {rank: operations[seq] for rank, operations in by_rank.items() if seq in operations}
-        absent = [rank for rank in by_rank if rank not in present]
+        # Not every operation that was called is there: old ones are dropped, and some dumps tell of open ones only.
+        absent = [rank for rank in by_rank if rank not in present and _newest(by_rank[rank], called.get(rank)) < seq]
         if (found := _mismatch(group, seq, present)) is not None:
             yield found
         if absent and present:
             yield _behind(group, seq, absent, present, by_rank)
             return
-    yield from _lagging(group, records, list(by_rank))
+    if called:
+        yield from _lagging(group, records, list(by_rank))
+
+
+def _newest(operations: Mapping[int, Operation], called: int | None) -> int:
+    """The last operation that a rank is known to have called."""
+    return max(max(operations, default=-1), -1 if called is None else called)
+
+
+def _last_called(group: str, records: Mapping[int, FlightRecord]) -> dict[int, int]:
+    """What the ranks' own status tells."""
+    return {
+        rank: each.enqueued
+        for rank, record in records.items()
+        for each in record.groups
+        if each.group == group and each.enqueued is not None
+    }
 
 
 def _members(group: str, records: Mapping[int, FlightRecord]) -> list[int]:
@@ -89,10 +109,6 @@ def _by_seq(record: FlightRecord, group: str) -> dict[int, Operation]:
         for operation in record.operations
         if operation.group == group and not operation.p2p and operation.seq is not None
     }
-
-
-def _status(record: FlightRecord, group: str) -> bool:
-    return any(each.group == group and each.enqueued is not None for each in record.groups)
 
 
 def _mismatch(group: str, seq: int, present: Mapping[int, Operation]) -> Disagreement | None:
@@ -163,19 +179,35 @@ def _where(operation: Operation) -> str:
 
 
 def _unpaired(records: Mapping[int, FlightRecord]) -> list[Disagreement]:
-    """A send without its receive, or the reverse, that has not completed."""
-    sides: dict[tuple[str, tuple[int, int], int], dict[str, tuple[int, Operation]]] = defaultdict(dict)
+    """A send without its receive, or the reverse, that has not completed. The numbers of both need not be the same."""
+    sides: dict[tuple[str, tuple[int, int]], dict[str, tuple[int, Operation]]] = defaultdict(dict)
     for rank, record in records.items():
-        for operation in record.operations:
-            if operation.p2p and operation.pair and operation.seq is not None and operation.state != "completed":
-                side = "send" if operation.name.startswith("send") else "recv"
-                sides[operation.group, operation.pair, operation.seq][side] = (rank, operation)
+        for operation in _open_pairs(record):
+            side = "send" if operation.name.startswith("send") else "recv"
+            if operation.pair is not None:
+                sides[operation.group, operation.pair].setdefault(side, (rank, operation))
     found = []
-    for (group, (sender, receiver), seq), told in list(sides.items())[:64]:
+    for (group, pair), told in list(sides.items())[:64]:
+        # PyTorch writes them as they are numbered within the group.
+        order = next((each.members for one in records.values() for each in one.groups if each.group == group), ())
+        sender, receiver = (order[number] if number < len(order) else number for number in pair)
         lacking = receiver if "recv" not in told else sender if "send" not in told else None
         if lacking is None or lacking not in records:
             continue
         rank, operation = next(iter(told.values()))
-        words = f"rank {rank} waits in {operation.name} (number {seq}); rank {lacking} never called its part"
-        found.append(Disagreement(P2P, group, (lacking,), words, seq, _where(operation)))
+        words = f"rank {rank} waits in {operation.name} (number {operation.seq}); rank {lacking} never called its part"
+        found.append(Disagreement(P2P, group, (lacking,), words, operation.seq, _where(operation)))
     return found
+
+
+def _open_pairs(record: FlightRecord) -> Iterator[Operation]:
+    """Sends and receives that have not completed; of a batch only the entry behind it tells whether it has."""
+    done = {
+        (operation.group, operation.seq)
+        for operation in record.operations
+        if operation.p2p and operation.pair is None and operation.state == "completed"
+    }
+    for operation in record.operations:
+        is_open = operation.p2p and operation.seq is not None and operation.state != "completed"
+        if is_open and operation.pair and (operation.group, operation.seq) not in done:
+            yield operation

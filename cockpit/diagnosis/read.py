@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 
 from cockpit.diagnosis import census
-from cockpit.diagnosis.evidence import Evidence, JobFacts, LogEvidence, NodeEvidence, StepFacts
+from cockpit.diagnosis.evidence import Evidence, JobFacts, LogEvidence, NodeEvidence, Rank, StepFacts
 from cockpit.diagnosis.flight import compare
 from cockpit.diagnosis.gathered import Gathered, GatheredLog, GatheredNode
 from cockpit.diagnosis.log_cause import explain
@@ -57,7 +57,7 @@ def evidence_of(gathered: Gathered) -> Evidence:
         gpus=gathered.gpus,
         efa=gathered.efa,
         env=_environment(nodes),
-        disagreements=compare(records, [rank.rank for rank in counted.ranks]),
+        disagreements=compare(records, sorted({*records, *_without_record(counted.ranks, nodes)})),
         records=len(records),
         ras=reports,
         missing=(*gathered.missing, *_missing(nodes), *refused, *unread),
@@ -164,6 +164,19 @@ def _records(nodes: Iterable[NodeEvidence]) -> tuple[dict[int, FlightRecord], li
             except FaultError as error:
                 refused.append((f"flight record {file.path} on {node.name}", error.fault.why))
     return found, refused
+
+
+def _without_record(ranks: Iterable[Rank], nodes: Iterable[NodeEvidence]) -> set[int]:
+    """The ranks that have surely written no flight record since the job began; it may tell that they are frozen."""
+    told = {node.name: node.sweep for node in nodes if node.sweep is not None and node.sweep.files_told}
+    wrote = {(name, file.pid) for name, sweep in told.items() for file in sweep.records if file.of_this_run}
+    found = set()
+    for rank in ranks:
+        process = rank.process
+        silent = process is None or (not process.env_why and (rank.node, process.pid) not in wrote)
+        if rank.node in told and silent:
+            found.add(rank.rank)
+    return found
 
 
 def _reports(raw: Iterable[bytes]) -> tuple[tuple[RasReport, ...], list[tuple[str, str]]]:

@@ -86,16 +86,27 @@ def _record(told: Any, rank: int) -> FlightRecord:
     if not isinstance(told, dict):
         raise TypeError("no dict")
     config, status = told.get("pg_config") or {}, told.get("pg_status") or {}
-    names = list(dict.fromkeys([*config, *status]))[:_MAX_GROUPS]
-    groups = tuple(_group(_text(name), config.get(name) or {}, status.get(name) or {}) for name in names)
-    entries = (told.get("entries") or [])[-_MAX_ENTRIES:]
+    entries = [entry for entry in (told.get("entries") or [])[-_MAX_ENTRIES:] if isinstance(entry, dict)]
+    configs, standing = {_text(name): one or {} for name, one in config.items()}, _standing(status, entries)
+    names = list(dict.fromkeys([*configs, *standing]))[:_MAX_GROUPS]
+    groups = tuple(_group(name, configs.get(name) or {}, standing.get(name) or {}) for name in names)
     return FlightRecord(
         rank=rank,
         version=_text(told.get("version")),
         nccl_version=_text(told.get("nccl_version") or told.get("comm_lib_version")),
         groups=groups,
-        operations=tuple(_operation(entry) for entry in entries if isinstance(entry, dict)),
+        operations=tuple(_operation(entry) for entry in entries),
     )
+
+
+def _standing(status: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Group's name -> where the rank stands in it.
+
+    PyTorch files these by a number that each process counts for itself (`pg_id`), and groups by a name that is the
+    same for all; only the entries tell which belongs to which. The first group is 0 by number and by name.
+    """
+    name_of = {"0": "0"} | {_text(entry.get("pg_id")): _group_of(entry) for entry in entries}
+    return {name_of[_text(number)]: one for number, one in status.items() if _text(number) in name_of}
 
 
 def _group(name: str, config: dict[str, Any], status: dict[str, Any]) -> GroupStatus:
@@ -111,10 +122,8 @@ def _group(name: str, config: dict[str, Any], status: dict[str, Any]) -> GroupSt
 
 def _operation(entry: dict[str, Any]) -> Operation:
     p2p = bool(entry.get("is_p2p"))
-    group = entry.get("process_group")
-    name = _text(group[0]) if isinstance(group, (list, tuple)) and group else _text(entry.get("pg_id"))
     return Operation(
-        group=name,
+        group=_group_of(entry),
         seq=_int(entry.get("p2p_seq_id" if p2p else "collective_seq_id")),
         name=_text(entry.get("profiling_name")).removeprefix("nccl:"),
         state=_text(entry.get("state")),
@@ -127,6 +136,11 @@ def _operation(entry: dict[str, Any]) -> Operation:
         timeout_ms=_int(entry.get("timeout_ms")),
         frames=tuple(_frames(entry.get("frames"))),
     )
+
+
+def _group_of(entry: dict[str, Any]) -> str:
+    group = entry.get("process_group")
+    return _text(group[0]) if isinstance(group, (list, tuple)) and group else _text(entry.get("pg_id"))
 
 
 def _frames(told: Any) -> Iterable[str]:

@@ -6,6 +6,7 @@ import base64
 import json
 import pickle
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from cockpit.diagnosis.flight import BEHIND, P2P, SILENT, SIZE, TYPE, Disagreement, compare
 from cockpit.formats.errors import FormatError
 from cockpit.formats.flight_recorder import FlightRecord, parse_record
+from cockpit.probe.agent import sweep, tails
+from cockpit.rank_models import NO_TIME, OLDER
 from tests.unit.diagnosis_kit import R, verdict
 
 WORLD = 4
@@ -120,6 +123,70 @@ def test_a_send_without_its_receive() -> None:
     assert (found.kind, found.ranks) == (P2P, (2,))
 
 
+def send_or_receive(number: int, name: str, group: str = "0", state: str = "scheduled") -> dict[str, Any]:
+    """One of a batch: PyTorch gives it no events, so it stays `scheduled` for ever."""
+    more: dict[str, Any] = {"is_p2p": True, "p2p_seq_id": number, "process_group": (group, ""), "pg_id": int(group)}
+    return entry(0, name, state=state, **more)
+
+
+def test_a_batch_of_sends_and_receives_has_ended_when_the_entry_behind_it_says_so() -> None:
+    """And ranks of a pipeline number them each for themselves."""
+    by_rank: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: [], 3: []}
+    for number in range(1, 5):
+        by_rank[0] += [send_or_receive(number, "send 0->1"), send_or_receive(number, "coalesced", state="completed")]
+        by_rank[1] += [send_or_receive(2 * number, "recv 1<-0"), send_or_receive(2 * number, "send 1->2")]
+        by_rank[1] += [send_or_receive(2 * number, "coalesced", state="completed")]
+        by_rank[2] += [send_or_receive(number, "recv 2<-1"), send_or_receive(number, "coalesced", state="completed")]
+    assert compare(parsed({rank: record(GOOD + more) for rank, more in by_rank.items()}), range(WORLD)) == ()
+    by_rank[1] += [send_or_receive(9, "send 1->2"), send_or_receive(9, "coalesced")]
+    found = first({rank: record(GOOD + more) for rank, more in by_rank.items()})
+    assert (found.kind, found.ranks) == (P2P, (2,))
+    by_rank[2] += [send_or_receive(5, "recv 2<-1"), send_or_receive(5, "coalesced")]
+    assert compare(parsed({rank: record(GOOD + more) for rank, more in by_rank.items()}), range(WORLD)) == ()
+
+
+def test_sends_name_ranks_as_their_group_numbers_them() -> None:
+    config = {"7": {"name": "7", "desc": "", "ranks": "[1, 3]"}}
+    by_rank = {rank: record(GOOD, pg_config=config) for rank in range(WORLD)}
+    by_rank[1] = record([*GOOD, send_or_receive(4, "send 0->1", "7", "started")], pg_config=config)
+    found = first(by_rank)
+    assert (found.kind, found.ranks) == (P2P, (3,))
+
+
+def test_a_status_belongs_to_the_group_whose_entries_have_its_number() -> None:
+    """Each process numbers the groups that it is in; a name is the same for all."""
+    config = {name: {"name": name, "desc": "", "ranks": ranks} for name, ranks in (("3", "[0, 2]"), ("4", "[1, 3]"))}
+    status = {"last_started_collective": 0, "last_completed_collective": 0}
+    by_rank = {}
+    for rank, (name, number, seq) in enumerate((("3", 2, 7), ("4", 1, 9), ("3", 1, 7), ("4", 2, 9))):
+        own = [entry(seq, process_group=(name, ""), pg_id=number)]
+        by_rank[rank] = record(
+            own, pg_config=config, pg_status={str(number): {"last_enqueued_collective": seq, **status}}
+        )
+    assert compare(parsed(by_rank), range(WORLD)) == ()
+
+
+def test_what_a_full_buffer_dropped_was_called_all_the_same() -> None:
+    """One rank of a pipeline has more operations than another, so its buffer reaches less far back."""
+    busy = [entry(seq, process_group=("5", ""), pg_id=5) for seq in range(90, 95)]
+    config = {"0": {"name": "0", "desc": "", "ranks": "[0, 1]"}, "5": {"name": "5", "desc": "", "ranks": "[0]"}}
+    status = {"0": {"last_enqueued_collective": 6, "last_started_collective": 6, "last_completed_collective": 6}}
+    late = record(busy, pg_config=config, pg_status=status)
+    whole = record([entry(6, "barrier")], pg_config=config, pg_status=status)
+    assert compare(parsed({0: late, 1: whole}), (0, 1)) == ()
+    status["0"]["last_enqueued_collective"] = 5
+    found = compare(parsed({0: late, 1: whole}), (0, 1))[0]
+    assert (found.kind, found.ranks, found.seq) == (BEHIND, (0,), 6)
+
+
+def test_sends_do_not_count_as_collectives() -> None:
+    def told(sends: int) -> dict[str, Any]:
+        more = [send_or_receive(number, "send 0->0", state="completed") for number in range(sends)]
+        return record([*GOOD, *more], enqueued=sends)
+
+    assert compare(parsed({rank: told(10 + rank) for rank in range(WORLD)}), range(WORLD)) == ()
+
+
 def test_all_match_says_nothing() -> None:
     assert compare(parsed({rank: record(WAITS) for rank in range(WORLD)}), range(WORLD)) == ()
 
@@ -165,3 +232,38 @@ def test_the_verdict_uses_them_and_tells_of_a_refused_one() -> None:
     assert (found.verdict.state, found.verdict.ranks, found.verdict.nodes) == ("hung", (6,), ("p5-2",))
     assert found.evidence.records == 7
     assert any("rank_1" in what and "refused" in why for what, why in found.evidence.missing)
+
+
+def eight(but: dict[int, bytes | None]) -> dict[int, bytes]:
+    """The records of eight ranks, some of them another one or none."""
+    config = {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(8)))}}
+    whole = pickle.dumps(record(WAITS, pg_config=config), 2)
+    return {rank: raw for rank in range(8) if (raw := but.get(rank, whole)) is not None}
+
+
+def silent_ones(raws: dict[int, bytes], **more: Any) -> tuple[int, ...]:
+    told = {name: {**lines(raws, node), **more.pop(name, {})} for node, name in enumerate(("p5-1", "p5-2"))}
+    for each in verdict(default=R(moves=True), extra=told, **more).evidence.disagreements:
+        if each.kind == SILENT:
+            return each.ranks
+    return ()
+
+
+def test_a_rank_that_wrote_none_is_told_but_not_one_whose_record_was_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert silent_ones(eight({5: None})) == (5,)
+    assert silent_ones(eight({5: b"damaged"})) == ()
+    assert silent_ones(eight({}), faults={"p5-2": "no answer"}) == ()
+    unread = {"no": [["files of the ranks", "no time was left to read them"]]}
+    assert silent_ones(eight({5: None, 6: None}), **{"p5-2": unread}) == ()
+    moments = iter(range(100))
+    monkeypatch.setattr("cockpit.diagnosis.read.time.monotonic", lambda: next(moments))
+    assert silent_ones(eight({})) == ()
+
+
+def test_an_older_record_is_none() -> None:
+    why = {"k": "f", "t": 1, "pid": 1005, "is": {"path": "/tmp/rank_5", "why": OLDER}}
+    told = lines(eight({5: None}), 1)
+    told["lines"].append(why)
+    assert silent_ones(eight({5: None}), **{"p5-2": told}) == (5,)
+    assert OLDER in Path(tails.__file__).read_text()
+    assert NO_TIME in Path(sweep.__file__).read_text()

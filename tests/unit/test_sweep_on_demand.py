@@ -230,3 +230,13 @@ def until(true: Any) -> None:
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_files_that_no_time_was_left_for_are_told_as_unread(tmp_path: Path) -> None:
+    """What was not read must not look like what is not there: a rank without a flight record counts as frozen."""
+    slow = tmp_path / "py-spy"
+    slow.write_text("#!/bin/sh\nexec sleep 30\n")
+    slow.chmod(0o755)
+    with rank(tmp_path) as process:
+        lines = swept(tmp_path, process.pid, pyspy=str(slow), deadline=1.5)
+    assert "no time was left" in missing(lines)["files of the ranks"]

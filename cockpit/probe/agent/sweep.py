@@ -158,6 +158,14 @@ class Sweep:
             if late and _all_done(again, second, files, mounts) and (again or not pids):
                 return
             self._wait(0.03)
+        self._note_unread(files)
+
+    def _note_unread(self, files: "list[_Piece]") -> None:
+        """The time is up: a file that was not read must not look like one that is not there."""
+        unread = [piece for piece in files if not piece.told]
+        if unread or (self._leads and not files):
+            words = ", ".join(sorted(piece.path for piece in unread)[:4])
+            self._missing.append(["files of the ranks", f"no time was left to read {words or 'them'}"])
 
     def _close_body(self, pid: int) -> "Body":
         port = next((p for p in (_port(lead) for lead in self._leads) if p), None)
@@ -267,7 +275,7 @@ class _Piece:
     """One question about one process or file, and its answer."""
 
     def __init__(self, nursery: Nursery, kind: str, pid: int, body: "Body", deadline_s: float, path: str = "") -> None:
-        self.kind, self.pid = kind, pid
+        self.kind, self.pid, self.path = kind, pid, path
         self.done = self.told = False
         self.said: object = {"error": "no answer in time", "path": path}
         self._question = Question(nursery, body, 1e9, deadline_s)
