@@ -289,15 +289,13 @@ class LiveSweep(Live):
                 run.run(open_deadline_s=OPEN_S)
         finally:
             end_jobs(self.cluster, self.name)
-        finished = not self.stopped.is_set() and all(
-            outcome.text != "the connection to the head ended" for outcome in self.sweep.measured.outcomes.values()
-        )
+        finished = not self.stopped.is_set() and not driver.broken_off
         result = sweep_result(self.sweep, finished=finished)
         self._looked()
         self.look = replace(self.look, found=result)
         self.state = "ended" if finished else "stopped"
         if not finished and not self.stopped.is_set():
-            self.fault = "the connection to the head ended before the sweep did"
+            self.fault = f"{driver.broken_off} before the sweep did"
         if self.sweep.measured.outcomes and not self.stopped.is_set():
             self._keep(sweep_record(self.sweep, result, self.request, at=self.cluster.clock.now(), job_id=self.job_id))
 

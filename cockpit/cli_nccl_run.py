@@ -239,7 +239,7 @@ def _sweep_end(live: Any, say: Callable[[str], None]) -> tuple[str, dict[str, An
     for finding in found.findings:
         say(finding.text)
     if not found.findings:
-        say("all nodes are alike")
+        say(found.nothing)
     pairs = f"{found.pairs_measured} of {plural(found.pairs_possible, 'pair')} measured"
     say(f"{plural(found.jobs, 'test')} in {plural(found.rounds, 'round')}, {pairs}")
     for node in found.bad_nodes:

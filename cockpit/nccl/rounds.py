@@ -31,6 +31,10 @@ _ROUND_DONE = b"# cockpit-round-done"
 _MARKED = re.compile(rb"T(\d{1,7})> (.*)", re.DOTALL)
 _EXIT = re.compile(rb"# cockpit-exit: (\d{1,3})")
 _GRANTED = re.compile(r"(?:Granted|Pending) job allocation (\d{1,10})")
+# What srun says when the job that it should run in has ended.
+_JOB_GONE = re.compile(r"Slurm job \S+ has expired|Expired or invalid job|Job/step already completing")
+_TIMED_OUT = (124, 137)  # exit codes of `timeout`, 137 when it had to kill
+JOB_GONE, CUT_OFF = "the job that held the nodes ended", "the connection to the head ended"
 _NODE_GONE = re.compile(r"[Nn]ode failure on (\S{1,200})")
 
 OnRow = Callable[[Trial, NcclRow], None]
@@ -150,6 +154,7 @@ class SweepDriver:
     ) -> None:
         self.sweep = sweep
         self.over = False
+        self.broken_off = ""  # why it ended before its end
         self._gone, self._on_row, self._on_outcome, self._on_round = gone, on_row, on_outcome, on_round
         self._steps: dict[int, _Step] = {}
 
@@ -160,6 +165,9 @@ class SweepDriver:
     def feed(self, line: bytes) -> bytes:
         """Read one line of the keeper's output; commands to write, b"" for none. `over` tells the end."""
         if line.startswith(_ROUND_DONE):
+            if any(job_gone(step.reader) for step in self._steps.values()):
+                self.abandon(JOB_GONE)
+                return b""
             self._end_round()
             return self._next_round()
         found = _MARKED.match(line)
@@ -175,7 +183,8 @@ class SweepDriver:
         return b""
 
     def abandon(self, why: str) -> None:
-        """The stream broke or was cancelled: trials that are still open gave nothing, through no fault of a node."""
+        """It goes on no longer: trials that are still open gave nothing, through no fault of a node."""
+        self.broken_off = why
         for trial in self.sweep.open_trials:
             self._record(trial, Outcome(text=why))
         self.over = True
@@ -221,6 +230,8 @@ def outcome_of(run: NcclRun | None, exit_code: int | None) -> Outcome:
         return Outcome(failed=bool(exit_code), text=f"exit code {exit_code}" if exit_code else "no output")
     if run.errors:
         error = run.errors[0]
+        if error.kind == "cancelled" and exit_code in _TIMED_OUT:
+            return Outcome(failed=True, text="it hung: its time was up and it was ended")
         nobodys = error.kind in ("cancelled", "node")
         return Outcome(failed=not nobodys, text=f"{error.text}{f' ({error.cause})' if error.cause else ''}")
     wrong = sum(row.wrong or 0 for row in run.rows)
@@ -230,6 +241,11 @@ def outcome_of(run: NcclRun | None, exit_code: int | None) -> Outcome:
     if run.complete and values:
         return Outcome(busbw_gbs=max(values))
     return Outcome(failed=bool(exit_code), text="it did not finish")
+
+
+def job_gone(reader: NcclReader) -> bool:
+    """Whether a step could not begin because the job around it had ended."""
+    return any(_JOB_GONE.search(error.text) for run in reader.runs() for error in run.errors)
 
 
 def lost_nodes(run: NcclRun | None) -> tuple[str, ...]:
@@ -273,7 +289,7 @@ class SweepRun:
         finally:
             stream.close()
             if not self._driver.over:
-                self._driver.abandon("cancelled" if self._cancelled.is_set() else "the connection to the head ended")
+                self._driver.abandon("cancelled" if self._cancelled.is_set() else CUT_OFF)
 
     def cancel(self) -> None:
         """End it: the keeper's stdin closes, and it cancels the job with every step."""

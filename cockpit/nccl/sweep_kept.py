@@ -42,7 +42,7 @@ def sweep_record(
         nodes=nodes,
         busbw_large_gbs=None if usual is None else round(usual, 2),
         size_large_bytes=request.max_bytes,
-        reasons=(*(texts or ["all nodes are alike"]), cost),
+        reasons=(*(texts or [result.nothing]), cost),
         flags=tuple(dict.fromkeys(finding.kind for finding in result.findings)),
         kind="sweep",
         job_id=job_id,

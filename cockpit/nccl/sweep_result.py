@@ -62,18 +62,24 @@ class SweepResult:
         return tuple(finding.nodes[0] for finding in self.findings if finding.names_a_node)
 
     @property
+    def nothing(self) -> str:
+        """What is said where nothing was found."""
+        return "all nodes are alike" if self.finished else "nothing found as far as it came: it was not finished"
+
+    @property
     def summary(self) -> str:
         """One line: what was found, and at what cost."""
         cost = f"{plural(self.jobs, 'job')} in {plural(self.rounds, 'round')}"
         measured = f"{self.pairs_measured} of {plural(self.pairs_possible, 'pair')} measured"
-        found = "; ".join(finding.text for finding in self.findings) or "all nodes are alike"
+        found = "; ".join(finding.text for finding in self.findings) or self.nothing
         return f"{found} ({cost}, {measured})"
 
 
 def sweep_result(sweep: Sweep, *, finished: bool = True) -> SweepResult:
     """What the trials recorded so far say."""
     measured = sweep.measured
-    tried = {frozenset(trial.nodes) for trial, outcome in measured.outcomes.items() if len(trial.nodes) == 2}
+    pairs = ((trial, outcome) for trial, outcome in measured.outcomes.items() if len(trial.nodes) == 2)
+    told = {frozenset(trial.nodes) for trial, outcome in pairs if outcome.busbw_gbs is not None or outcome.failed}
     count = len(measured.nodes)
     scores = measured.scores()
     return SweepResult(
@@ -83,7 +89,7 @@ def sweep_result(sweep: Sweep, *, finished: bool = True) -> SweepResult:
         usual_alone_gbs=measured.usual_alone(),
         jobs=sweep.jobs,
         rounds=sweep.rounds,
-        pairs_measured=len(tried),
+        pairs_measured=len(told),
         pairs_possible=count * (count - 1) // 2,
         outliers=outliers(scores),
         finished=finished,

@@ -28,6 +28,7 @@ from cockpit.nccl.rounds import (
 from cockpit.nccl.run import NcclRequest
 from cockpit.nccl.shape import shape_of
 from cockpit.nccl.sweep import Sweep, SweepOptions
+from cockpit.nccl.sweep_kept import sweep_verdict
 from cockpit.nccl.sweep_result import sweep_result
 from cockpit.nccl.verdict import judge
 from tests.formats import nccl_text as text
@@ -75,6 +76,52 @@ def test_a_broken_stream_blames_nobody() -> None:
     assert driver.over
     assert [outcome.failed for outcome in outcomes] == [False] * 3
     assert sweep_result(sweep).findings == ()
+
+
+EXPIRED = (
+    "srun: error: Slurm job 1 has expired",
+    "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 1",
+)
+HUNG = (
+    "srun: forcing job termination",
+    "0: slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-30T14:14:57 ***",
+    "srun: error: n1: tasks 0-1: Killed",
+)
+
+
+def play(driver: SweepDriver, lines: tuple[str, ...], code: int) -> None:
+    """Every step of this round says this and ends so."""
+    for trial in driver.sweep.open_trials:
+        for line in lines:
+            driver.feed(f"T{trial.number}> {line}".encode())
+        driver.feed(f"T{trial.number}> # cockpit-exit: {code}".encode())
+    driver.feed(b"# cockpit-round-done")
+
+
+def test_a_job_that_somebody_cancelled_blames_nobody_and_is_no_whole_sweep() -> None:
+    sweep = Sweep(("n1", "n2", "n3", "n4"), SweepOptions(alone=False))
+    driver = SweepDriver(sweep)
+    driver.begin()
+    play(driver, (HUNG[1],), 143)
+    assert sweep.rounds == 2
+    play(driver, EXPIRED, 1)
+    assert driver.over
+    assert "ended" in driver.broken_off
+    result = sweep_result(sweep, finished=not driver.broken_off)
+    assert (result.bad_nodes, result.pairs_measured) == ((), 0)
+    assert "all nodes are alike" not in result.summary
+    assert sweep_verdict(result) is Judgement.INCOMPLETE
+
+
+def test_a_step_that_hangs_until_its_time_is_up_is_the_nodes_doing() -> None:
+    """nccl-tests' own time-out does not cover the making of the communicator: there a node hangs that is cut off."""
+    sweep = Sweep(("n1", "n2"), SweepOptions(alone=False))
+    driver = SweepDriver(sweep)
+    driver.begin()
+    play(driver, HUNG, 124)
+    (outcome,) = sweep.measured.outcomes.values()
+    assert (outcome.failed, outcome.busbw_gbs) == (True, None)
+    assert "hung" in outcome.text
 
 
 def test_nodes_that_are_down_are_lost_and_their_partners_excused() -> None:
