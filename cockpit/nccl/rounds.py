@@ -33,7 +33,8 @@ _EXIT = re.compile(rb"# cockpit-exit: (\d{1,3})")
 _GRANTED = re.compile(r"(?:Granted|Pending) job allocation (\d{1,10})")
 # What srun says when the job that it should run in has ended.
 _JOB_GONE = re.compile(r"Slurm job \S+ has expired|Expired or invalid job|Job/step already completing")
-_TIMED_OUT = (124, 137)  # exit codes of `timeout`, 137 when it had to kill
+# Exit codes of `timeout`, and what srun says of it then; a process that was killed for memory gives 137, too.
+_TIMED_OUT = {124: ("cancelled", "launch"), 137: ("cancelled",)}
 JOB_GONE, CUT_OFF = "the job that held the nodes ended", "the connection to the head ended"
 _NODE_GONE = re.compile(r"[Nn]ode failure on (\S{1,200})")
 
@@ -230,7 +231,7 @@ def outcome_of(run: NcclRun | None, exit_code: int | None) -> Outcome:
         return Outcome(failed=bool(exit_code), text=f"exit code {exit_code}" if exit_code else "no output")
     if run.errors:
         error = run.errors[0]
-        if error.kind == "cancelled" and exit_code in _TIMED_OUT:
+        if error.kind in _TIMED_OUT.get(exit_code or 0, ()):
             return Outcome(failed=True, text="it hung: its time was up and it was ended")
         nobodys = error.kind in ("cancelled", "node")
         return Outcome(failed=not nobodys, text=f"{error.text}{f' ({error.cause})' if error.cause else ''}")
