@@ -18,7 +18,7 @@ from cockpit.text import printable
 if TYPE_CHECKING:
     from actions.errors import ActionError
     from actions.outcome import Progress, Result
-    from actions.runner import Running
+    from actions.runner import Runner, Running
     from actions.spec import Options, Plan, Targets
     from cockpit.cluster import Cluster
 
@@ -237,6 +237,8 @@ class Session:
 
     def __init__(self, arguments: argparse.Namespace, cluster: Cluster, plan: Callable[[], Plan]) -> None:
         self._arguments, self._cluster, self._plan = arguments, cluster, plan
+        self._sender: Runner | None = None  # what was sent is sent by it
+        self._interrupted = False
 
     def run(self) -> int:
         """The exit code."""
@@ -314,14 +316,15 @@ class Session:
             return None, f"not confirmed: {printable(typed.strip()) or 'nothing'!r} was typed; nothing was changed"
         return typed.strip(), "typed"
 
-    def _runner(self) -> Any:
+    def _runner(self) -> Runner:
         from actions.runner import Runner
 
         return Runner(self._cluster)
 
     def _watched(self, plan: Plan, typed: str, how: str) -> Result:
         """Run it on its own thread; ctrl-c sends nothing more and watches no longer, then tells what was done."""
-        running: Running = self._runner().start(plan, typed, self._progress, how=f"{how} {typed!r}")
+        self._sender = self._runner()
+        running: Running = self._sender.start(plan, typed, self._progress, how=f"{how} {typed!r}")
         while True:
             try:
                 result = running.wait()
@@ -331,6 +334,7 @@ class Session:
                 if running.cancelled.is_set():
                     raise
                 running.cancel()
+                self._interrupted = True
                 print("cockpit: nothing more is sent; what runs now still ends", file=sys.stderr, flush=True)
 
     def _progress(self, progress: Progress) -> None:

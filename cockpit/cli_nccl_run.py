@@ -85,8 +85,7 @@ class _NcclSession(Session):
     def __init__(self, arguments: argparse.Namespace, cluster: Cluster, bench: Bench, options: NcclOptions) -> None:
         super().__init__(arguments, cluster, lambda: bench.plan(options))
         self._bench = bench
-        self._sent = False  # a job may be there from now on
-        self._stopping = False
+        self._live: Live | None = None  # what is followed
 
     def run(self) -> int:
         """The exit code."""
@@ -98,39 +97,36 @@ class _NcclSession(Session):
             self._read()
             error = ActionError(Refusal.USAGE, "name the nodes, or how many with --count; not both")
             return self._refused(error)
-        return super().run()
-
-    def _planned(self, plan: Plan, tries: int) -> int:
-        """As for every change; but whenever ctrl-C comes after it was sent, no job may be left behind."""
         try:
-            return super()._planned(plan, tries)
-        except KeyboardInterrupt:
-            if not self._sent or self._stopping:
+            return super().run()
+        except KeyboardInterrupt:  # wherever it came: between two waits there is a job, too
+            if self._interrupted or self._sender is None:
                 raise
-            return self._given_up(self._live(plan))
-
-    def _watched(self, plan: Plan, typed: str, how: str) -> Result:
-        self._sent = True
-        return super()._watched(plan, typed, how)
+            self._interrupted = True
+            for running in list(self._sender.active):
+                running.cancel()
+                running.wait()
+            return self._given_up()
 
     def _told(self, result: Result) -> int:
         """Follow what was submitted; anything else is told as for every change."""
         if result.outcome == "refused":
             return super()._told(result)
-        live = self._live(result.plan)
-        if result.outcome == "cancelled":
-            return self._given_up(live)
+        if result.outcome == "cancelled" or self._interrupted:  # it may have been too late to be cut short
+            return self._given_up()
+        live = self._live = self._followed(result.plan)
         if not live.begin(result):
             code = super()._told(result)
-            self._clean(live)  # what was not seen may be there all the same
+            if fault := self._clean():  # what was not seen may be there all the same
+                print(f"cockpit: {fault}", file=sys.stderr)
             return code if code != OK else WRONG
         print(f"job {live.job_id} on {printable(result.plan.targets.folded)}; ctrl-C cancels it", file=sys.stderr)
         self._follow(live)
         if live.stopped.is_set():
-            return self._interrupted(live)
+            return self._stopped(live)
         return self._end(live, result.plan)
 
-    def _live(self, plan: Plan) -> Live:
+    def _followed(self, plan: Plan) -> Live:
         from actions.nccl_live import LiveSweep, LiveTest
 
         test = self._bench.request_of(plan)
@@ -149,33 +145,37 @@ class _NcclSession(Session):
                 live.over.wait(TICK_S)
                 told.tell()
             except KeyboardInterrupt:
-                if live.stopped.is_set():
+                if self._interrupted:
                     raise
+                self._interrupted = True
                 print("cockpit: cancelling the job …", file=sys.stderr, flush=True)
-                self._stopping = True
                 live.stop()
         told.tell()
 
-    def _interrupted(self, live: Live) -> int:
-        self._clean(live)
-        print(f"cockpit: stopped; {live.fault or 'its job is cancelled'}", file=sys.stderr)
+    def _stopped(self, live: Live) -> int:
+        fault = self._clean() or live.fault
+        print(f"cockpit: stopped; {fault or 'its job is cancelled'}", file=sys.stderr)
         return INTERRUPTED
 
-    def _given_up(self, live: Live) -> int:
-        """Ctrl-C while it was submitted: the job may be there."""
-        self._clean(live)
-        print(f"cockpit: stopped; {live.fault or 'no job of it is left'}", file=sys.stderr)
+    def _given_up(self) -> int:
+        """Ctrl-C while nobody waited for its end: the job may be there."""
+        if self._live is not None:
+            self._live.stopped.set()  # its cut-off end is no result
+        print("cockpit: cancelling the job …", file=sys.stderr, flush=True)
+        fault = self._clean()
+        print(f"cockpit: stopped; {fault or 'no job of it is left'}", file=sys.stderr)
         return INTERRUPTED
 
-    def _clean(self, live: Live) -> None:
+    def _clean(self) -> str:
+        """End its jobs, by their name; what went wrong, "" for nothing."""
         from actions.nccl_live import end_jobs
         from cockpit.models import FaultError
 
-        self._stopping = True
         try:
-            end_jobs(self._cluster, live.name, deadline_s=_END_S)
+            end_jobs(self._cluster, self._bench.name, deadline_s=_END_S)
         except FaultError as error:
-            live.fault = f"a job {live.name} may be left: {error.fault.line()}"
+            return f"a job {self._bench.name} may be left: {error.fault.line()}"
+        return ""
 
     def _say(self, line: str) -> None:
         print(printable(line), file=sys.stderr if self._arguments.json else sys.stdout, flush=True)

@@ -165,3 +165,17 @@ def test_ctrl_c_between_sending_and_following_leaves_nothing_behind(
     assert main(argv) == 130
     assert nothing_left(six), queue(six)
     assert "stopped; no job of it is left" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("after", ["-> submit", "sent in", ": job", "ctrl-C cancels it", "running"])
+def test_ctrl_c_at_any_moment_leaves_nothing_behind(six: Rig, after: str) -> None:
+    set_speeds(six, Speeds(row_s=30))
+    process = started(six, "run", "gpu-st-p5-[1-2]", *WITH, "--yes")
+    assert process.stderr is not None
+    while after.encode() not in (line := process.stderr.readline()):
+        assert line, "it ended before"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=90)
+    assert process.returncode == 130, err.decode()
+    six.wait_for(lambda: nothing_left(six), 10)
+    assert cockpit_json(six, "history")["runs"] == []
