@@ -23,7 +23,7 @@ from cockpit.cost_report import hour_of, usd
 from cockpit.formats.job_now import JobNow, named_args, parse_jobs_now
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.models import FaultError, FaultKind
-from cockpit.nccl.rounds import SWEEP_PREFIX, allocation_of, hold_argv, sweep_request
+from cockpit.nccl.rounds import HOLD_S, SWEEP_PREFIX, allocation_of, hold_argv, sweep_request
 from cockpit.nccl.run import TYPICAL_S, NcclRequest, idle_nodes, job_id_of, mistakes, remarks, submit_argv
 from cockpit.nccl.sweep import MOST_NODES, SweepOptions, estimate
 from cockpit.words import plural, span
@@ -97,6 +97,7 @@ def _sweep_plan(
     jobs, rounds = estimate(len(test.nodes), sweep)
     limit_min = sweep_limit_min(rounds)
     draft = Draft(cluster, "nccl-sweep", targets, options)
+    draft.patience_s = HOLD_S
     draft.step("hold the nodes", "salloc", hold_argv(test, name, limit_min)[1:], test.nodes, as_root=False)
     return draft.plan(
         f"NCCL sweep over {targets.folded}",

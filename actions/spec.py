@@ -97,7 +97,7 @@ class Step:
     subjects: tuple[str, ...] = ()
     writes: bool = True
     via: str = "head"  # which executor of the runner takes it
-    patience_s: float | None = None  # less than the usual deadline, for what is known not to end by itself
+    patience_s: float | None = None  # instead of the usual deadline, for what is known to take longer, or not to end
 
 
 @dataclass(frozen=True, slots=True)

@@ -336,6 +336,10 @@ class Session:
                 running.cancel()
                 self._interrupted = True
                 print("cockpit: nothing more is sent; what runs now still ends", file=sys.stderr, flush=True)
+                self._cut_short(running)
+
+    def _cut_short(self, running: Running) -> None:
+        """Ctrl-C came: see to it that what runs now ends soon, where that is possible."""
 
     def _progress(self, progress: Progress) -> None:
         """Steps and looks on stderr as they come; the end is told with the result."""

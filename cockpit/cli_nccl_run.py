@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from actions.nccl_bench import Bench, NcclOptions
     from actions.nccl_live import Live, LiveSweep, LiveTest
     from actions.outcome import Result
+    from actions.runner import Running
     from actions.spec import Plan
     from cockpit.cluster import Cluster
     from cockpit.nccl.measured import Outcome, Trial
 
 TICK_S = 0.2
 _END_S = 45.0  # for cancelling after ctrl-C
+_TRIES, _TRY_S = 4, 2.0  # what is still being sent may come late
 
 Subparsers = Any
 Common = Callable[[argparse.ArgumentParser], None]
@@ -107,6 +109,15 @@ class _NcclSession(Session):
                 running.cancel()
                 running.wait()
             return self._given_up()
+
+    def _cut_short(self, running: Running) -> None:
+        """A salloc that waits for the prologs of its nodes does not see that its job is gone: then it waits alone."""
+        for _ in range(_TRIES):
+            fault = self._clean()
+            if running.done.wait(_TRY_S):
+                return
+        print(f"cockpit: stopped; {fault or 'its job is cancelled'}", file=sys.stderr)
+        raise KeyboardInterrupt
 
     def _told(self, result: Result) -> int:
         """Follow what was submitted; anything else is told as for every change."""

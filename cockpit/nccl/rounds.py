@@ -27,6 +27,8 @@ from cockpit.text import printable
 SWEEP_PREFIX = "cockpit-sweep-"
 STEP_EXTRA_S = 60  # starting and ending, beyond nccl-tests' own time-out
 GRANT_WAIT_S = 15  # the nodes are idle, so an allocation comes at once or not at all
+# salloc gives the nodes out only when their prologs have ended; ParallelCluster's GPU health check takes minutes there.
+HOLD_S = 300.0
 _ROUND_DONE = b"# cockpit-round-done"
 _MARKED = re.compile(rb"T(\d{1,7})> (.*)", re.DOTALL)
 _EXIT = re.compile(rb"# cockpit-exit: (\d{1,3})")

@@ -74,6 +74,9 @@ def test_busy_nodes_are_not_disturbed(rig: Rig, cluster: Cluster) -> None:
     with pytest.raises(ActionError, match="idle nodes only: gpu-st-p5-2"):
         run_action(request(rig)).plan(cluster, node_targets(cluster, "gpu-st-p5-[1-2]"))
     plan = sweep_action(request(rig)).plan(cluster, node_targets(cluster, NODES))
+    assert (plan.steps[0].patience_s or 0) >= 180, (
+        "prologs with a GPU diagnosis take minutes, and salloc waits for them"
+    )
     assert [node for node, _ in plan.left_out] == ["gpu-st-p5-2"]
     assert plan.count == 3
     with pytest.raises(ActionError, match="2 to 128 idle nodes"):
