@@ -11,6 +11,7 @@ from cockpit.diagnosis.evidence import Evidence, JobFacts, LogEvidence, NodeEvid
 from cockpit.diagnosis.flight import compare
 from cockpit.diagnosis.gathered import Gathered, GatheredLog, GatheredNode
 from cockpit.diagnosis.log_cause import explain
+from cockpit.diagnosis.naming import ranks_word
 from cockpit.diagnosis.progress import progress_of
 from cockpit.formats.errors import FormatError
 from cockpit.formats.flight_recorder import FlightRecord, parse_record
@@ -148,6 +149,7 @@ def _records(nodes: Iterable[NodeEvidence]) -> tuple[dict[int, FlightRecord], li
     found: dict[int, FlightRecord] = {}
     refused: list[tuple[str, str]] = []
     until = time.monotonic() + RECORDS_S
+    late: set[int] = set()
     for node in nodes:
         if node.sweep is None:
             continue
@@ -156,13 +158,18 @@ def _records(nodes: Iterable[NodeEvidence]) -> tuple[dict[int, FlightRecord], li
             rank = ranks.get(file.pid)
             if rank is None or rank in found:
                 continue
-            if file.why or time.monotonic() > until:
-                refused.append((f"flight record {file.path} on {node.name}", file.why or "too many to read at once"))
+            if file.why:
+                refused.append((f"flight record {file.path} on {node.name}", file.why))
+                continue
+            if time.monotonic() > until:
+                late.add(rank)
                 continue
             try:
                 found[rank] = parse_record(file.data, rank)
             except FaultError as error:
                 refused.append((f"flight record {file.path} on {node.name}", error.fault.why))
+    if late:
+        refused.append((f"flight records of {ranks_word(late)}", f"too many to read within {RECORDS_S:g} s"))
     return found, refused
 
 

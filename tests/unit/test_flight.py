@@ -260,6 +260,13 @@ def test_a_rank_that_wrote_none_is_told_but_not_one_whose_record_was_not_read(mo
     assert silent_ones(eight({})) == ()
 
 
+def test_records_that_were_too_many_stand_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cockpit.diagnosis.read.RECORDS_S", -1.0)
+    raws = eight({})
+    found = verdict(default=R(moves=True), extra={"p5-1": lines(raws, 0), "p5-2": lines(raws, 1)})
+    assert [what for what, _ in found.evidence.missing] == ["flight records of ranks 0-7"]
+
+
 def test_an_older_record_is_none() -> None:
     why = {"k": "f", "t": 1, "pid": 1005, "is": {"path": "/tmp/rank_5", "why": OLDER}}
     told = lines(eight({5: None}), 1)
