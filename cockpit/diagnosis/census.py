@@ -24,6 +24,7 @@ from cockpit.diagnosis.gathered import GatheredGpu
 from cockpit.diagnosis.layout import homes, world_size
 from cockpit.rank_models import Pulse, RankProcess
 
+_OTHER_PART = "it seems to belong to another part of this heterogeneous job"
 _LISTEN, _ESTABLISHED = "0A", "01"
 _BUSY_NS = 0.3  # of the time between two looks: then it computes
 _STILL_NS = 3_000_000  # less than that of CPU time between two looks is no work
@@ -38,8 +39,10 @@ class Census:
     world: int | None = None
 
 
-def take(nodes: Sequence[NodeEvidence], launched: int | None, gpus: Sequence[GatheredGpu]) -> Census:
-    """The census over all nodes of a job."""
+def take(
+    nodes: Sequence[NodeEvidence], launched: int | None, gpus: Sequence[GatheredGpu], *, elsewhere: bool = False
+) -> Census:
+    """The census over all nodes of a job; `elsewhere`: there are other parts, which ranks may be in."""
     leads: dict[int, tuple[str, RankProcess]] = {}
     extra: list[Rank] = []
     for node in nodes:
@@ -54,9 +57,17 @@ def take(nodes: Sequence[NodeEvidence], launched: int | None, gpus: Sequence[Gat
     table = homes(leads, [node.name for node in nodes], world)
     by_place = _gpus_by_place(gpus)
     ranks = [_living(rank, *leads[rank], by_place) for rank in sorted(leads)]
-    ranks += _lacking(range(world or 0), leads, table, nodes)
+    lacking = _lacking(range(world or 0), leads, table, nodes)
+    ranks += [_perhaps_elsewhere(rank, leads) for rank in lacking] if elsewhere else lacking
     ranks.sort(key=lambda each: each.rank)
     return Census(tuple(_odd_programs(ranks)), tuple(extra), world)
+
+
+def _perhaps_elsewhere(rank: Rank, leads: Iterable[int]) -> Rank:
+    """Parts of a job have their ranks one behind the other, so what lies between living ones belongs to this part."""
+    if min(leads, default=0) < rank.rank < max(leads, default=0):
+        return rank
+    return replace(rank, node="", state=UNREAD, words=_OTHER_PART, sure=False)
 
 
 def leads_of(node: NodeEvidence) -> list[RankProcess]:

@@ -35,6 +35,7 @@ class JobFacts:
     ends_at: float | None = None
     restarts: int | None = None
     tasks: int | None = None
+    parts: bool = False  # one of several parts of a heterogeneous job, of which only this one is looked at
 
     @property
     def running(self) -> bool:

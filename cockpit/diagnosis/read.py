@@ -41,7 +41,7 @@ def evidence_of(gathered: Gathered) -> Evidence:
     steps = _steps(gathered.step_text)
     nodes = tuple(_node(node) for node in gathered.nodes)
     launched = max((step.tasks or 0 for step in steps if step.step.isdigit()), default=0) or None
-    counted = census.take(nodes, launched, gathered.gpus)
+    counted = census.take(nodes, launched, gathered.gpus, elsewhere=job.parts)
     logs = tuple(_logs(gathered.logs, nodes))
     records, refused = _records(nodes)
     reports, unread = _reports(gathered.ras)
@@ -84,6 +84,7 @@ def job_facts(detail: JobDetail, label: str) -> JobFacts:
         ends_at=_epoch(detail.get("EndTime")),
         restarts=_digits(detail.get("Restarts")),
         tasks=_digits(detail.get("NumTasks")),
+        parts=detail.get("HetJobId") not in ("", "0"),
     )
 
 

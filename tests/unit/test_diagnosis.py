@@ -324,3 +324,14 @@ def test_nonsense_from_a_node_is_counted_and_passed_over(line: bytes) -> None:
     node = whole.nodes[0]
     broken = whole.with_node(replace(node, lines=(node.lines[0], line, *node.lines[1:])))
     assert diagnose(broken).verdict.ranks == (5,)
+
+
+def test_ranks_in_another_part_of_a_heterogeneous_job_are_not_missing() -> None:
+    """`srun --het-group=0,1` numbers the ranks of both parts; only one part is looked at."""
+    parts = job_text(HetJobId="77", HetJobOffset="0")
+    ranks = {rank: R(env={"WORLD_SIZE": "16"}) for rank in range(8)}
+    found = verdict(ranks=ranks, job=parts, tasks=8)
+    assert found.verdict.ranks == ()
+    assert not any(each.ranks for each in found.hypotheses)
+    one_gone = {**ranks, 5: GONE}
+    assert 5 in verdict(ranks=one_gone, job=parts, tasks=8).verdict.ranks
