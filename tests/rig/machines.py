@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shlex
@@ -177,8 +178,9 @@ class Machines:
         if not members:
             raise RigError(f"{name} is not running")
         for pid, ticks in members:
-            if procs.alive(pid, ticks):
-                os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it may end at any moment
+                if procs.alive(pid, ticks):
+                    os.kill(pid, number)
 
     def _request(self, verb: str, name: str) -> None:
         """One line to the supervisor: boot, halt or reboot a machine."""
