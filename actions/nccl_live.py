@@ -154,6 +154,8 @@ class LiveTest(Live):
         self.result: NcclRun | None = None
         self._reader = NcclReader()
         self._stream: LineStream | None = None
+        self._silent = True  # nothing of its output has come
+        self._last_state = ""
         self._history = History(history_path(cluster.config.name))
 
     def follow(self) -> None:
@@ -177,10 +179,16 @@ class LiveTest(Live):
         complete = self.result is not None and self.result.complete
         if alive and not complete and not self.stopped.is_set():
             self.fault = f"the connection to the head ended; the job goes on and writes {path}"
-            return
-        self._finish()
+        elif self._silent and not self.stopped.is_set():
+            self.fault = (
+                f"job {self.job_id} has ended ({self._last_state}), and the head sees no output of it in {path}: "
+                "it was ended before it began, or this folder is not shared between the head and that node"
+            )
+        else:
+            self._finish()
 
     def _read(self, line: bytes) -> None:
+        self._silent = False
         if (facts := parse_node_line(line.decode("utf-8", "replace"))) is not None:
             self.nodes[facts.node] = facts
             self.state = "running"
@@ -215,6 +223,7 @@ class LiveTest(Live):
                 jobs = jobs_named(self.cluster, self.name)
             except FaultError:
                 continue
+            self._last_state = ", ".join(job_state(job.state).word for job in jobs) or "Slurm has forgotten it"
             if all(job_ended(job.state) for job in jobs):
                 done_waiting = REST_S if not self.stopped.is_set() else LOOK_S
                 if not done.wait(done_waiting):

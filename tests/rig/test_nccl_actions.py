@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from actions.audit import AuditLog
 from actions.errors import ActionError
 from actions.nccl import jobs_named, run_action, started_job, sweep_action
+from actions.nccl_live import LiveTest
 from actions.outcome import Result
 from actions.runner import Runner
 from actions.spec import Plan
@@ -65,6 +67,23 @@ def test_a_test_is_submitted_and_seen(rig: Rig, cluster: Cluster, tmp_path: Path
     assert queue(rig) == f"{job} RUNNING gpu-st-p5-[1-2]\n"
     cluster.head.run(cancel_argv(job or 0), deadline_s=20)
     rig.wait_for(lambda: queue(rig) == "")
+
+
+@pytest.mark.parametrize("folder", ["/run/tools", "/nowhere"])
+def test_an_output_that_the_head_never_sees_is_told_and_nothing_is_kept(
+    rig: Rig, cluster: Cluster, tmp_path: Path, folder: str
+) -> None:
+    """Each machine has its own /run/tools, as each has its own /root on a cluster where only /home is shared."""
+    test = replace(request(rig), output_dir=folder)
+    plan = run_action(test).plan(cluster, node_targets(cluster, "gpu-st-p5-[1-2]"))
+    result = carried_out(cluster, plan, "y", tmp_path)
+    live = LiveTest(cluster, of_nodes(test, plan.steps[0].subjects))
+    live.name, live.request = test.name, replace(live.request, name=test.name)
+    assert live.begin(result)
+    live.run()
+    assert f"{folder}/{test.name}-{live.job_id}.out" in live.fault
+    assert "shared" in live.fault
+    assert live.record is None
 
 
 def test_busy_nodes_are_not_disturbed(rig: Rig, cluster: Cluster) -> None:
