@@ -37,6 +37,8 @@ NO_MACHINES = (
 
 def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Everything down: now, or once the running jobs have ended."""
+    if options.every:  # without a time it would be a stop now, which nobody asked for
+        raise ActionError(Refusal.USAGE, f"every {options.every}: say at what time, such as `--at 'Fri 19:00'`")
     _asked(cluster)
     how = How.AFTER_JOBS if options.after_jobs else How.NOW
     power = _admitted(stop_plan(cluster, how, head=options.head))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -10,11 +11,12 @@ from actions import blast
 from actions.errors import ActionError, Refusal
 from actions.spec import COUNTED, NAMED, Context, Finding, HurtJob, Look, Options, Plan, Step, Targets
 from actions.who import who
+from cockpit.aws_orders import AwsOrder, order_of
 from cockpit.fleet_power import PowerStep
 from cockpit.models import FaultError
 from cockpit.power_looks import schedule_owner
 from cockpit.schedule_times import When, local_zone, read_when
-from cockpit.schedules import Owner, Scheduled, delete_steps, start_steps, still_running, stop_steps
+from cockpit.schedules import Owner, Scheduled, delete_steps, parse_schedule, start_steps, still_running, stop_steps
 from cockpit.sources.aws import AWS
 from cockpit.sources.aws_schedules import read_schedules
 from cockpit.words import plural
@@ -31,6 +33,8 @@ _NO_ROLE = (
 
 def schedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Schedules for the times in `at` and `start_at`; those that are there already are changed."""
+    if options.after_jobs:
+        raise ActionError(Refusal.USAGE, "a schedule waits for no jobs: stop after the jobs now, or stop at a time")
     owner = _owner(cluster, head=options.head)
     there = _there(cluster, owner)
     down, up = _when(cluster, options.at, options.every), _when(cluster, options.start_at, options.every)
@@ -51,9 +55,27 @@ def schedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         tier=NAMED,
         jobs=jobs,
         warnings=_warnings(down, jobs, options),
-        effects=tuple(step.title for step in steps),
-        wish=Made(targets.names, tuple(step.subjects[0] for step in steps), owner),
+        effects=(*(step.title for step in steps), *_staying(there, steps)),
+        wish=Made(targets.names, _wanted(steps), _deleted(steps), owner),
     )
+
+
+def _staying(there: Sequence[Scheduled], steps: Sequence[PowerStep]) -> Iterable[str]:
+    changed = {name for step in steps for name in step.subjects}
+    return (f"{one.name} stays: {one.expression} {one.zone}" for one in there if one.name not in changed)
+
+
+def _wanted(steps: Sequence[PowerStep]) -> tuple[Scheduled, ...]:
+    """The schedules as the steps order them."""
+    return tuple(parse_schedule(order.request) for order in map(_order, steps) if order.method != "delete_schedule")
+
+
+def _deleted(steps: Sequence[PowerStep]) -> tuple[str, ...]:
+    return tuple(name for step in steps if _order(step).method == "delete_schedule" for name in step.subjects)
+
+
+def _order(step: PowerStep) -> AwsOrder:
+    return order_of(step.argv)
 
 
 def unschedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
@@ -64,7 +86,7 @@ def unschedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         raise ActionError(Refusal.REFUSED, f"there is no schedule of {cluster.config.name}")
     steps = delete_steps(owner, [one.name for one in there])
     effects = tuple(f"{one.name}: {one.expression} {one.zone}" for one in there)
-    wish = Made(targets.names, (), owner)
+    wish = Made(targets.names, (), _deleted(steps), owner)
     return _plan(cluster, "unschedule", targets, options, steps, tier=COUNTED, effects=effects, wish=wish)
 
 
@@ -115,10 +137,18 @@ def _owner(cluster: Cluster, *, head: bool, needs_role: bool = True) -> Owner:
 
 
 def _there(cluster: Cluster, owner: Owner) -> tuple[Scheduled, ...]:
+    """This cluster's schedules; raises ActionError when another cluster of the same name has made them."""
     try:
-        return read_schedules(cluster.aws.calls(), owner)
+        there = read_schedules(cluster.aws.calls(), owner)
     except FaultError as error:
         raise ActionError(Refusal.UNREACHED, error.fault.line()) from error
+    for one in there:
+        # Names come from the config's entry, which two people may have given to two clusters of one account.
+        if one.action.startswith("dynamodb:") and one.target not in ("", owner.scope.fleet_table):
+            what = owner.scope.fleet_table or "this cluster's instances"
+            text = f"schedule {one.name} is about {one.target}, not {what}: it is of another cluster of that name"
+            raise ActionError(Refusal.REFUSED, f"{text}; name this one otherwise in the config")
+    return there
 
 
 def _when(cluster: Cluster, text: str, every: str) -> When | None:
@@ -151,16 +181,18 @@ def _warnings(down: When | None, jobs: tuple[HurtJob, ...], options: Options) ->
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Of this cluster's schedules these are there; with no names: none is."""
+    """Of this cluster's schedules the `wanted` ones are there as they were ordered, and the `deleted` ones are not."""
 
     names: tuple[str, ...]
-    schedules: tuple[str, ...]
+    wanted: tuple[Scheduled, ...]
+    deleted: tuple[str, ...]
     owner: Owner
     deadline_s: float = DEADLINE_S
 
     def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
         there = {one.name: one for one in read_schedules(cluster.aws.calls(), self.owner)}
-        done = set(self.schedules) <= set(there) if self.schedules else not there
+        as_ordered = all(one.name in there and one.does_like(there[one.name]) for one in self.wanted)
+        done = as_ordered and not there.keys() & set(self.deleted)
         words = "; ".join(f"{name} {one.expression} {one.zone}" for name, one in there.items()) or "no schedule"
         return dict.fromkeys(self.names, Finding(Look.DONE if done else Look.WAIT, words))
 

@@ -209,7 +209,9 @@ def _change(arguments: argparse.Namespace, load: Load) -> int:
 
 
 def _action_id(arguments: argparse.Namespace) -> str:
-    """A stop with a time is another action: it makes schedules."""
+    """A stop with a time is another action: it makes schedules. Raises ConfigError for a stop that stops nothing."""
+    if arguments.action == "stop" and arguments.start_at and not arguments.at:
+        raise ConfigError("stop --start TIME needs --at TIME: with --start alone nothing would be stopped")
     at_a_time = arguments.action == "stop" and (arguments.at or arguments.start_at)
     return "schedule" if at_a_time else str(arguments.action)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timezone
 from typing import Any
 
@@ -39,6 +39,11 @@ class Scheduled:
     state: str = ""
     text: str = ""  # its description
     action: str = ""  # dynamodb:updateItem, ec2:stopInstances, ...
+    target: str = ""  # the table that it writes, or the instances, separated by commas
+
+    def does_like(self, other: Scheduled) -> bool:
+        """Whether both do the same at the same time, whatever their descriptions say."""
+        return replace(self, text="") == replace(other, text="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +75,29 @@ class Owner:
 
 
 def stop_steps(owner: Owner, when: When, there: Iterable[str] = ()) -> tuple[PowerStep, ...]:
-    """Schedules that stop the cluster; those already `there` by name are replaced."""
+    """Schedules that stop the cluster; those already `there` by name are replaced, or deleted when not asked for.
+
+    An older one of the head, left alone, would stop the head at its own time: before the fleet, under its jobs.
+    """
     known = frozenset(there)
-    steps = [_fleet_step(owner, "stop", when, known)]
-    if owner.head:
-        later = when.shifted(HEAD_AFTER_MIN)
-        steps.append(_ec2_step(owner, "stop-head", "stopInstances", (owner.head,), later, known))
-    return tuple(steps)
+    fleet = _fleet_step(owner, "stop", when, known)
+    if not owner.head:
+        return (*_no_more(owner, "stop-head", known), fleet)
+    later = when.shifted(HEAD_AFTER_MIN)
+    return fleet, _ec2_step(owner, "stop-head", "stopInstances", (owner.head,), later, known)
 
 
 def start_steps(owner: Owner, when: When, there: Iterable[str] = ()) -> tuple[PowerStep, ...]:
-    """Schedules that start it again, the head first."""
+    """Schedules that start it again, the head first; one of the head that is there and not asked for is deleted."""
     known = frozenset(there)
-    steps, fleet_at = [], when
-    if owner.head:
-        steps.append(_ec2_step(owner, "start-head", "startInstances", (owner.head,), when, known))
-        fleet_at = when.shifted(FLEET_AFTER_MIN)
-    return (*steps, _fleet_step(owner, "start", fleet_at, known))
+    if not owner.head:
+        return (*_no_more(owner, "start-head", known), _fleet_step(owner, "start", when, known))
+    head = _ec2_step(owner, "start-head", "startInstances", (owner.head,), when, known)
+    return head, _fleet_step(owner, "start", when.shifted(FLEET_AFTER_MIN), known)
+
+
+def _no_more(owner: Owner, verb: str, known: frozenset[str]) -> tuple[PowerStep, ...]:
+    return delete_steps(owner, [name for name in (owner.prefix + verb,) if name in known])
 
 
 def delete_steps(owner: Owner, names: Iterable[str]) -> tuple[PowerStep, ...]:
@@ -178,7 +189,19 @@ def parse_schedule(answer: Mapping[str, Any]) -> Scheduled:
         printable(str(answer.get("State", ""))),
         printable(str(answer.get("Description", ""))),
         printable(arn.rpartition("aws-sdk:")[2]),
+        target_of(answer),
     )
+
+
+def target_of(schedule: Mapping[str, Any]) -> str:
+    """What a schedule, made or to be made, is about: its table or its instances; "" when it does not tell."""
+    try:
+        sent = json.loads(str((schedule.get("Target") or {}).get("Input", "")))
+    except ValueError:
+        return ""
+    if not isinstance(sent, dict):
+        return ""
+    return printable(str(sent.get("TableName") or ",".join(map(str, sent.get("InstanceIds") or ()))))
 
 
 def still_running(jobs: Iterable[Job], at: float) -> tuple[Job, ...]:

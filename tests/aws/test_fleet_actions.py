@@ -198,7 +198,7 @@ def test_a_weekend_is_scheduled_shown_and_taken_back(moto: MotoCluster, tmp_path
     assert "cockpit-prod-stop-head cron(30 19 ? * FRI *)" in result.text
     assert desk.status == "RUNNING"
     again = desk.plan(SCHEDULE, at="Fri 20:00", every="week")
-    assert "change schedule cockpit-prod-stop" in again.effects[0]
+    assert "change schedule cockpit-prod-stop" in again.effects[1]
     gone = desk.plan(UNSCHEDULE)
     assert (gone.confirm.kind, gone.count) == ("count", 4)
     result = desk.run(gone, "4")
@@ -240,3 +240,55 @@ def test_the_command_line_knows_schedules_and_a_stop_needs_slurm_to_be_read(moto
     assert moto.fleet_item()["Data"]["M"]["status"]["S"] == "RUNNING"
     dry = json.loads(cockpit(moto, tmp_path, "stop", "--dry-run", "--json").stdout)
     assert (dry["plan"]["action"], dry["result"]) == ("stop", None)
+
+
+def test_a_change_that_scheduler_refuses_is_no_success_because_the_old_one_is_there(
+    moto: MotoCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(moto, tmp_path, replace(moto.config, schedule_role=ROLE))
+    assert desk.run(desk.plan(SCHEDULE, at="Fri 19:00", every="week")).outcome == "ok"
+    later = desk.plan(SCHEDULE, at="Fri 20:00", every="week")
+    denied = FaultError(Fault(FaultKind.DENIED, "changing it", "scheduler:UpdateSchedule is missing"))
+
+    def refuse(*_: Any) -> str:
+        raise denied
+
+    monkeypatch.setattr("cockpit.sources.aws_power.carry_out", refuse)
+    result = desk.run(later)
+    assert result.outcome == "failed"
+    assert "cron(0 19 ? * FRI *)" in result.text
+
+
+def test_a_head_that_is_no_longer_to_be_stopped_loses_its_schedule(moto: MotoCluster, tmp_path: Path) -> None:
+    desk = Desk(moto, tmp_path, replace(moto.config, schedule_role=ROLE))
+    desk.run(desk.plan(SCHEDULE, at="Fri 19:00", start_at="Mon 07:00", every="week", head=True))
+    plan = desk.plan(SCHEDULE, at="Fri 22:00", every="week")  # the old one would stop the head at 19:30
+    assert plan.effects[0] == "delete schedule cockpit-prod-stop-head"
+    assert "cockpit-prod-start-head stays: cron(0 7 ? * MON *)" in plan.effects[3]
+    result = desk.run(plan)
+    assert (result.outcome, "cockpit-prod-stop-head" in result.text) == ("ok", False)
+    assert "cockpit-prod-stop cron(0 22 ? * FRI *)" in result.text
+
+
+def test_schedules_of_another_cluster_of_the_same_name_are_not_touched(moto: MotoCluster, tmp_path: Path) -> None:
+    desk = Desk(moto, tmp_path / "a", replace(moto.config, schedule_role=ROLE))
+    desk.run(desk.plan(SCHEDULE, at="Fri 19:00"))
+    moto.client("dynamodb").create_table(
+        TableName="parallelcluster-other", BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "Id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "Id", "AttributeType": "S"}],
+    )  # fmt: skip
+    other = Desk(moto, tmp_path / "b", replace(moto.config, schedule_role=ROLE, stack="other"))
+    for what, options in ((SCHEDULE, {"at": "Sat 19:00"}), (UNSCHEDULE, {})):
+        with pytest.raises(ActionError, match="is about parallelcluster-prod, not parallelcluster-other"):
+            other.plan(what, **options)
+
+
+def test_half_a_time_is_no_stop(moto: MotoCluster, desk: Desk, tmp_path: Path) -> None:
+    with pytest.raises(ActionError, match="every day: say at what time"):
+        desk.plan(STOP, every="day")
+    able = Desk(moto, tmp_path / "b", replace(moto.config, schedule_role=ROLE))
+    with pytest.raises(ActionError, match="waits for no jobs"):
+        able.plan(SCHEDULE, at="Fri 19:00", after_jobs=True)
+    half = cockpit(moto, tmp_path, "stop", "--start", "Mon 07:00", "--yes", "--confirm", "prod")
+    assert (half.returncode, "needs --at TIME" in half.stderr) == (2, True)
