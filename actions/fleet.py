@@ -13,6 +13,7 @@ from actions.draft import Draft
 from actions.errors import ActionError, Refusal
 from actions.fleet_wishes import Started, Stopped
 from actions.spec import NAMED, NO_AWS, Context, HurtJob, Options, Plan, Scope, Step, Targets, Wish
+from cockpit.aws_models import Instance, Market
 from cockpit.cost import compute_usd_h
 from cockpit.cost_report import LIST_NOTE, cost_of, hour_if_up, usd
 from cockpit.fleet_power import How, PowerPlan, PowerStep
@@ -50,7 +51,7 @@ def stop(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         power,
         Stopped(targets.names),
         jobs=_jobs(cluster, how),
-        effects=(*_saved(cluster), *power.effects),
+        effects=(*_saved(cluster, [name for name, _ in power.left_out]), *power.effects),
         needs=(AWS_SOURCE, NODES, QUEUE),
     )
 
@@ -129,14 +130,19 @@ def _steps(
 ) -> tuple[list[Step], tuple[str, ...]]:
     """The kind's steps as the runner takes them; those of Slurm as the login that has the right."""
     if not any(step.via == "head" for step in steps):  # then the head need not answer
-        return [Step(s.title, s.argv, targets.names, s.writes, s.via) for s in steps], ()
+        return [_step(step, targets) for step in steps], ()
     draft = Draft(cluster, action_id, targets, options)
     for step in steps:
         if step.via == "head":
-            draft.admin(step.title, step.argv[1:], targets.names)
+            draft.admin(step.title, step.argv[1:], step.subjects)
         else:
-            draft.steps.append(Step(step.title, step.argv, targets.names, step.writes, step.via))
+            draft.steps.append(_step(step, targets))
     return draft.steps, tuple(draft.warnings)
+
+
+def _step(step: PowerStep, targets: Targets) -> Step:
+    """Only an order to AWS is about the cluster itself, so that nothing is looked for before it was given."""
+    return Step(step.title, step.argv, targets.names if step.via == AWS else (), step.writes, step.via)
 
 
 def _jobs(cluster: Cluster, how: How) -> tuple[HurtJob, ...]:
@@ -162,17 +168,32 @@ def _jobs(cluster: Cluster, how: How) -> tuple[HurtJob, ...]:
     return (*hit, *blast.touched(cluster, waiting, "waits until the next start", loses=False))
 
 
-def _saved(cluster: Cluster) -> tuple[str, ...]:
-    report = cost_of(cluster)
+def _saved(cluster: Cluster, left_out: Sequence[str]) -> tuple[str, ...]:
+    """What is no longer paid by the hour: not what goes on running, nor what is paid for whether it runs or not."""
+    reserved = [one.id for one in _compute(cluster) if one.reservation and one.market is Market.ON_DEMAND]
+    report = cost_of(cluster, without={*left_out, *reserved})
     if report is None:
         return ()
     usd_h = compute_usd_h(report)
     unknown = sum(report.unpriced.values())
     more = f"; {plural(unknown, 'machine')} without a known price not counted" if unknown else ""
+    if reserved:
+        more += f"; {len(reserved)} in capacity reservations not counted: those cost the same while unused"
+    if report.paid_ahead:
+        more += f"; {report.paid_ahead} in capacity blocks not counted: they are paid in advance"
+    if not usd_h and not unknown and more:
+        return (f"saves nothing by the hour{more}",)
     if usd_h is None:
         return (f"what it saves is not known: no price is known{more}",)
     until = f"{usd(usd_h * report.until_monday_s / 3600)} until Monday 09:00, in {span(report.until_monday_s)}"
     return (f"saves {usd(usd_h)}/h, {until} ({LIST_NOTE}){more}",)
+
+
+def _compute(cluster: Cluster) -> tuple[Instance, ...]:
+    """What bills as compute; by role, since not every kind tells who is who."""
+    reading = cluster.view.aws
+    found = (reading.instances.data if reading else None) or ()
+    return tuple(one for one in found if one.billed and one.role not in ("head", "login"))
 
 
 def _added(cluster: Cluster, names: Sequence[str]) -> tuple[str, ...]:

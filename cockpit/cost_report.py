@@ -20,12 +20,12 @@ from cockpit.words import MISSING, plural, shows_utc, span
 LIST_NOTE = "list prices, not what the account pays (savings plans, private discounts)"
 
 
-def cost_of(cluster: Cluster) -> CostReport | None:
-    """What it costs by all that is known now; None while neither EC2 nor Slurm was read."""
+def cost_of(cluster: Cluster, without: Collection[str] = ()) -> CostReport | None:
+    """What it costs by all that is known now, `without` some instances; None while neither EC2 nor Slurm was read."""
     view, found = cluster.view, _machines(cluster)
     if found is None:
         return None
-    basis, machines = found
+    basis, machines = found[0], [one for one in found[1] if one.instance.id not in without]
     prices = view.prices or bundled(machine.instance for machine in machines)
     idle_jobs = None if view.fleet is None else idle_job_ids(problem.key for problem in view.problems)
     return cost(basis, machines, prices, view.jobs_of_node, idle_jobs, cluster.clock.now())

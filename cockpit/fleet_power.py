@@ -93,7 +93,10 @@ def wait_step(title: str, *words: str) -> PowerStep:
 
 
 def queue_steps(queues: Mapping[str, str], state: str) -> list[PowerStep]:
-    """Close or open queues in Slurm; never INACTIVE, which ParallelCluster answers by ending their instances."""
+    """Close or open queues in Slurm; never INACTIVE, which ParallelCluster answers by ending their instances.
+
+    One that is inactive stays so: nothing starts there, and otherwise its broken nodes would be launched again.
+    """
     return [
         PowerStep(
             f"set queue {name} {state}",
@@ -102,7 +105,7 @@ def queue_steps(queues: Mapping[str, str], state: str) -> list[PowerStep]:
             subjects=(name,),
         )
         for name, now in queues.items()
-        if now != state.lower()
+        if now != state.lower() and not now.startswith("inact")
     ]
 
 
@@ -151,7 +154,7 @@ def stopped_outcome(status: str | None, instances: Sequence[Instance] | None) ->
     left = [i for i in instances if i.role == "compute" and i.state not in ("terminated", "stopped")]
     names = tuple(f"{i.id} {i.state}" for i in left)
     if status is not None and status not in ("STOPPED", "STOPPING", "STOP_REQUESTED"):
-        return Outcome(False, f"the fleet is {status}: somebody started it again", failed=True, left=names)
+        return Outcome(False, f"the fleet is {status}: it is not stopping any more", failed=True, left=names)
     if left:
         states = ", ".join(f"{count} {state}" for state, count in Counter(i.state for i in left).items())
         return Outcome(False, f"{'' if status is None else f'fleet {status}, '}{states}", left=names)

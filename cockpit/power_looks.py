@@ -67,7 +67,13 @@ def started(cluster: Cluster) -> Outcome:
     if nodes is None:
         return Outcome(False, f"fleet {status}; Slurm does not answer yet" if status else "Slurm does not answer yet")
     static = [node for node in nodes if kind.origin(node.name) in ("static", "")]
-    return started_outcome(status, instances, len(static), sum(1 for node in static if joins.takes_work(node)))
+    return started_outcome(status, instances, len(static), sum(map(_is_up, static)))
+
+
+def _is_up(node: Node) -> bool:
+    """It takes work, and has a machine to do it: Slurm also gives work to what is powered down."""
+    off = node.state.has("powered_down", "power_up", "powering_up", "powering_down", "not_responding")
+    return joins.takes_work(node) and not off
 
 
 def _nodes_now(cluster: Cluster) -> tuple[Node, ...] | None:

@@ -81,7 +81,8 @@ def _warnings(look: PowerLook, how: How, *, head: bool) -> tuple[str, ...]:
     if fleet is not None and fleet.status in Wish.START.under_way:
         told.append(f"the fleet is {fleet.status}: this turns an unfinished start round")
     if how is How.AFTER_JOBS:
-        told.append("queues are closed until a start opens them; this waits here, and ends when the cockpit ends")
+        told.append("queues stay closed until the next start; this waits here, and ends when the cockpit ends")
+        told.append("when it ends before the fleet is stopped, open each again: `cockpit queue up NAME`")
         told.append("for a stop that needs no open cockpit: `cockpit stop --at`")
     if head and machine is not None:
         told += public_address_warning(machine)
@@ -105,8 +106,14 @@ def start(look: PowerLook) -> PowerPlan:
     if fleet.status != Wish.START.end:
         steps.append(wait_step("wait until the fleet is RUNNING", "fleet", "RUNNING"))
     if not steps:
-        return PowerPlan(title, done=decision.done)
+        return PowerPlan(title, done=decision.done + _closed(look))
     return PowerPlan(title, tuple(steps), _start_effects(look), (), _start_warnings(look))
+
+
+def _closed(look: PowerLook) -> str:
+    """What an interrupted stop leaves behind in a fleet that runs."""
+    closed = [name for name, state in look.queues.items() if state in ("down", "drain")]
+    return f"; closed are the queues {', '.join(closed)}: `cockpit queue up NAME` opens one" if closed else ""
 
 
 def _head_on(look: PowerLook) -> list[PowerStep]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cockpit.aws_models import Instance, Market
 from cockpit.fleet_power import (
     How,
@@ -31,7 +33,7 @@ def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
     left += [(i.id, "no node of this cluster stands on it") for i in look.joined.orphans if i.role == ""]
     steps: list[PowerStep] = []
     if able:
-        steps.append(_drain(list(able)))
+        steps += _drain(look, able)
         if how is How.AFTER_JOBS:
             steps.append(wait_step("wait until no job runs", "jobs"))
         ids = [i.id for i in able.values()]
@@ -53,10 +55,14 @@ def _cannot(instance: Instance) -> str:
     return ""
 
 
-def _drain(names: list[str]) -> PowerStep:
-    hosts = fold(names)
+def _drain(look: PowerLook, names: Collection[str]) -> list[PowerStep]:
+    """Whatever still takes work: what is drained keeps its reason, by which a start knows that it is not ours."""
+    ours = [node.name for node in look.nodes if node.name in names and not node.state.has("drain", "fail")]
+    if not ours:
+        return []
+    hosts = fold(ours)
     argv = ("scontrol", "update", f"NodeName={hosts}", "State=DRAIN", f"Reason={REASON}")
-    return PowerStep(f"drain {hosts}", argv, "head", subjects=tuple(names))
+    return [PowerStep(f"drain {hosts}", argv, "head", subjects=tuple(ours))]
 
 
 def _head_off(look: PowerLook, *, blocked: bool) -> list[PowerStep]:
@@ -76,6 +82,7 @@ def _lost(look: PowerLook, how: How) -> tuple[str, ...]:
 
 def _warnings(look: PowerLook, *, head: bool) -> tuple[str, ...]:
     told = ["a stopped GPU instance may not get its capacity back when it is started"]
+    told.append("when it ends before they are stopped, the nodes stay drained: `cockpit resume NODES`")
     machine = look.head
     if head and machine is not None:
         told += public_address_warning(machine)
@@ -103,6 +110,9 @@ def start(look: PowerLook) -> PowerPlan:
         steps += _resume(look, list(off))
     if not steps:
         return PowerPlan(title, done="no instance of a node is stopped")
+    if not off:
+        told = "the head alone" + ("" if look.nodes else ": which are its nodes Slurm tells after that")
+        return PowerPlan(title, tuple(steps), (told,), (), () if look.nodes else ("start once more when it is up",))
     effects = (f"{plural(len(off), 'instance')} started: {types_of(off.values())}",)
     return PowerPlan(title, tuple(steps), effects, (), ("EC2 may have no capacity for them now",))
 

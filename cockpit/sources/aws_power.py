@@ -127,7 +127,12 @@ class Waits:
         return self._until("waiting for the fleet", PICKED_UP_S + IN_PROGRESS_S, EVERY_S, look, tell, sleep)
 
     def _gone(self) -> tuple[bool, str]:
-        outcome = stopped_outcome(None, read_instances(self.calls, self.scope))
+        """No compute instance any more, and a fleet that launches none: only then may the head go."""
+        status = read_fleet(self.calls, self.scope.fleet_table).status if self.scope.fleet_table else None
+        outcome = stopped_outcome(status, read_instances(self.calls, self.scope))
+        if outcome.failed:
+            step = "somebody else, or the head, changed it: look before you order anything again"
+            raise FaultError(Fault(FaultKind.CONFLICT, "waiting for the instances to go", outcome.text, step))
         left = f": {', '.join(outcome.left[:5])}" if outcome.left else ""
         return outcome.done, outcome.text + ("" if outcome.done else left)
 

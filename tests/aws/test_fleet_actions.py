@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from actions import fleet
 from actions.audit import AuditLog
 from actions.errors import ActionError
 from actions.fleet import cluster_target
@@ -22,9 +24,11 @@ from actions.plan_lines import plan_lines, plan_record, result_lines
 from actions.runner import Runner
 from actions.spec import Context, Options, Plan
 from actions.table import action
+from cockpit.aws_models import Instance, Market, Part
 from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.power_looks import started
 from cockpit.schedule_times import local_zone
 from tests.aws.moto_cluster import KEYS, MotoCluster
 from tests.still import still_cluster
@@ -138,6 +142,27 @@ def test_after_the_jobs_queues_are_closed_first_and_the_head_goes_last(desk: Des
     assert plan.losing == ()
     assert [step.argv[2] for step in plan.steps if step.via == "aws"] == ["update-item", "stop-instances"]
     assert "# wait until the fleet is STOPPED" in "\n".join(plan_lines(plan))
+
+
+def test_a_stop_that_is_cancelled_while_it_waits_for_jobs_tells_nothing_of_the_fleet(desk: Desk) -> None:
+    plan = desk.plan(STOP, after_jobs=True)
+    assert any("open each again: `cockpit queue up NAME`" in line for line in plan.warnings)
+    cancelled = threading.Event()
+    desk.happens = [cancelled.set]
+    desk.cluster.read_once()
+    run = Runner(desk.cluster, audit=desk.log, sleep=desk.nap)
+    result = run.run(plan, "prod", desk.told.append, cancelled=cancelled)
+    assert (result.outcome, result.findings, desk.status) == ("cancelled", {}, "RUNNING")
+    assert "somebody started it" not in result.text
+    assert desk.log.entries()[-1].end["changed"] == "gpu,interactive,prio"  # type: ignore[index]
+
+
+def test_static_nodes_that_are_still_powered_down_are_no_started_cluster(desk: Desk) -> None:
+    for name, node in desk.head.sim.nodes.items():
+        if "-st-" in name:
+            node.power = type(node.power).DOWN
+    outcome = started(desk.cluster)
+    assert (outcome.done, outcome.text.split(",")[0][:4]) == (False, "0 of")
 
 
 def test_a_whole_cluster_that_is_off_is_started_head_first(desk: Desk) -> None:
@@ -292,3 +317,26 @@ def test_half_a_time_is_no_stop(moto: MotoCluster, desk: Desk, tmp_path: Path) -
         able.plan(SCHEDULE, at="Fri 19:00", after_jobs=True)
     half = cockpit(moto, tmp_path, "stop", "--start", "Mon 07:00", "--yes", "--confirm", "prod")
     assert (half.returncode, "needs --at TIME" in half.stderr) == (2, True)
+
+
+def test_what_a_stop_saves_leaves_out_what_is_paid_for_all_the_same(desk: Desk) -> None:
+    view = desk.cluster.view
+    reading = view.aws
+    assert reading is not None
+    instances = reading.instances.data or ()
+
+    def saved(change: Callable[[int, Instance], Instance], left_out: tuple[str, ...] = ()) -> str:
+        compute = [one for one in instances if one.role == "compute"]
+        rest = [one for one in instances if one.role != "compute"]
+        changed = (*rest, *(change(n, one) for n, one in enumerate(compute)))
+        desk.cluster.view = replace(view, aws=replace(reading, instances=Part(changed, 1.0)), prices=None)
+        (line,) = fleet._saved(desk.cluster, left_out)
+        return line
+
+    assert saved(lambda n, one: one).startswith("saves $220.16/h")
+    some = saved(lambda n, one: replace(one, reservation="cr-1" if n < 3 else ""))
+    assert (some.startswith("saves $55.04/h"), "3 in capacity reservations not counted" in some) == (True, True)
+    blocks = saved(lambda n, one: replace(one, market=Market.CAPACITY_BLOCK, reservation="cr-1"))
+    assert "4 in capacity blocks not counted: they are paid in advance" in blocks
+    stays = saved(lambda n, one: one, (desk.moto.nodes["gpu-st-p5-1"],))
+    assert stays.startswith("saves $165.12/h")

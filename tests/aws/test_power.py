@@ -16,7 +16,7 @@ from cockpit.fleet_orders import Wish, decide
 from cockpit.fleet_power import How, PowerLook, PowerPlan, PowerStep, stopped_outcome
 from cockpit.instance_join import join
 from cockpit.kinds import kind_named
-from cockpit.models import FaultError, FaultKind, Job
+from cockpit.models import FaultError, FaultKind, Job, NodeState
 from cockpit.sources.aws import AwsReads
 from cockpit.sources.aws_power import Waits, carry_out, may
 from tests.aws.moto_cluster import STAMP, MotoCluster
@@ -163,12 +163,13 @@ def test_waiting_follows_the_fleet_and_then_ec2_until_nothing_is_left(moto: Moto
     wait, sleep = waits(moto, lambda: moto.terminate(left.pop()))
     told.clear()
     assert wait.wait(("wait", "gone"), told.append, sleep) == "0 instances running, 0 $/h compute"
-    assert [line.split(":")[0] for line in told] == [f"{n} running" for n in (4, 3, 2, 1)]
+    assert [line.split(":")[0] for line in told] == [f"fleet STOPPED, {n} running" for n in (4, 3, 2, 1)]
     assert moto.nodes["gpu-st-p5-1"] in told[-1]
 
 
 def test_what_refuses_to_die_is_named(moto: MotoCluster) -> None:
     wait, sleep = waits(moto)
+    moto.set_fleet("STOPPED")
     with pytest.raises(FaultError) as caught:
         wait.wait(("wait", "gone"), lambda _: None, lambda seconds: bool(sleep(40 * seconds)))
     assert caught.value.fault.kind is FaultKind.TIMEOUT
@@ -264,6 +265,55 @@ def test_plain_slurm_drains_stops_what_can_be_stopped_and_starts_it_again(moto: 
     carry_out(moto.calls(), back.steps[0].argv)
     assert wait.wait(back.steps[1].argv, lambda _: None, sleep) == "4 of 4 pass EC2's status checks"
     assert kind.start_plan(plain(moto), {}).done
+
+
+def test_what_somebody_has_drained_keeps_its_reason_over_a_stop_and_is_not_resumed_by_the_start(
+    moto: MotoCluster,
+) -> None:
+    kind, seen = kind_named("slurm"), plain(moto)
+    bad = replace(seen.nodes[1], state=NodeState("idle", frozenset({"drain"})), reason="maria: Xid 79")
+    seen = replace(seen, nodes=(seen.nodes[0], bad, *seen.nodes[2:]))
+    plan = kind.stop_plan(seen, How.NOW, head=False)
+    assert plan.steps[0].argv[2] == "NodeName=gpu-st-p5-[1,3-4]"
+    assert len(order_of(plan.steps[1].argv).request["InstanceIds"]) == 4  # stopped all the same
+    every = tuple(replace(one, state=NodeState("idle", frozenset({"drain"}))) for one in seen.nodes)
+    later = kind.stop_plan(replace(seen, nodes=every), How.NOW, head=False)
+    assert [step.via for step in later.steps] == ["aws", "wait"]
+
+
+def test_a_head_alone_is_started_where_nobody_tells_its_nodes(moto: MotoCluster) -> None:
+    moto.client("ec2").stop_instances(InstanceIds=[moto.head, *moto.nodes.values()])
+    seen = plain(moto)
+    head = replace(next(i for i in seen.reading.instances.data or () if i.id == moto.head), role="head")
+    reading = replace(seen.reading, instances=replace(seen.reading.instances, data=(head,)))
+    plan = kind_named("slurm").start_plan(PowerLook(reading, join((), reading)), {})
+    assert plan.effects == ("the head alone: which are its nodes Slurm tells after that",)
+    assert plan.warnings == ("start once more when it is up",)
+
+
+def test_the_head_stays_on_when_the_fleet_is_started_while_the_last_instances_go(moto: MotoCluster) -> None:
+    moto.set_fleet("STOPPED")
+    left = list(moto.nodes)
+
+    def somebody_starts_it() -> None:
+        moto.terminate(left.pop())
+        if not left:
+            moto.set_fleet("START_REQUESTED")
+
+    wait, sleep = waits(moto, somebody_starts_it)
+    with pytest.raises(FaultError, match="not stopping any more") as caught:
+        wait.wait(("wait", "gone"), lambda _: None, sleep)
+    assert caught.value.fault.kind is FaultKind.CONFLICT
+
+
+def test_a_queue_that_protected_mode_has_closed_is_left_inactive(moto: MotoCluster) -> None:
+    moto.set_fleet("PROTECTED")
+    plan = stop_plan(moto, How.AFTER_JOBS, queues={"gpu": "up", "bad": "inact"})
+    assert [step.argv[2] for step in plan.steps if step.via == "head"] == ["PartitionName=gpu"]
+
+
+def test_a_running_fleet_tells_which_queues_an_interrupted_stop_has_left_closed(moto: MotoCluster) -> None:
+    assert "closed are the queues gpu: `cockpit queue up NAME`" in start_plan(moto, queues={"gpu": "down"}).done
 
 
 def test_plain_slurm_leaves_what_ec2_cannot_stop(moto: MotoCluster) -> None:
