@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from cockpit.aws_models import InstanceGroup
 from cockpit.aws_orders import AwsOrder
 from cockpit.fleet_power import How, PowerLook, PowerPlan, PowerStep, aws_step, queue_steps, wait_step
 from cockpit.formats.hostlist import fold
@@ -35,18 +37,20 @@ def scale(look: PowerLook, counts: Mapping[str, int], how: How = How.NOW) -> Pow
     wrong = [name for name in counts if name not in groups]
     if wrong:
         return PowerPlan(title, refusal=f"no instance group named {', '.join(wrong)}; known: {', '.join(groups)}")
-    controllers = [name for name, count in counts.items() if groups[name].node_type == "Controller" and count == 0]
-    if controllers:
-        return PowerPlan(title, refusal=f"{controllers[0]} holds the controller, which cannot be scaled to 0")
+    if why := next((why for name, count in counts.items() if count == 0 and (why := _keeps(look, groups[name]))), ""):
+        return PowerPlan(title, refusal=f"{why}: it is not scaled to 0")
     changed = {name: count for name, count in counts.items() if groups[name].target != count}
     if not changed:
         return PowerPlan(title, done="the groups have these sizes already")
     shrinks = [name for name, count in changed.items() if count < (groups[name].current or 0)]
     steps: list[PowerStep] = []
     if how is How.AFTER_JOBS and shrinks:
-        closed = {queue for name in shrinks for queue in groups[name].queues}
+        closed = {queue for name in shrinks for queue in (*groups[name].queues, *_queues_in(look, name))}
         steps += queue_steps({name: state for name, state in look.queues.items() if name in closed}, "DOWN")
         steps.append(wait_step("wait until no job runs", "jobs"))
+        # The order holds the size of every group: hours later it would undo what somebody else has scaled meanwhile.
+        sizes = (f"{group.name}={group.target}" for group in cluster.groups)
+        steps.append(wait_step("make sure that nobody has changed a group meanwhile", "unchanged", *sizes))
     steps.append(aws_step("order the new sizes from SageMaker", _order(look, changed), changed))
     steps.append(wait_step("wait until the groups have them", "groups", *(f"{n}={c}" for n, c in changed.items())))
     effects = tuple(f"{name}: {groups[name].current} -> {plural(count, 'node')}" for name, count in changed.items())
@@ -58,14 +62,39 @@ def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
     cluster = look.reading.hyperpod.data
     if head:
         return PowerPlan("stop the cluster", refusal="HyperPod's controller cannot be stopped, only its groups scaled")
-    names = [group.name for group in cluster.groups if group.node_type in ("Compute", "")] if cluster else []
-    return scale(look, dict.fromkeys(names, 0), how)
+    groups = [group for group in cluster.groups if group.node_type in ("Compute", "")] if cluster else []
+    kept = {group.name: why for group in groups if (why := _keeps(look, group))}
+    names = [group.name for group in groups if group.name not in kept]
+    if kept and not names:
+        return PowerPlan("stop the cluster", refusal="; ".join(kept.values()))
+    return replace(scale(look, dict.fromkeys(names, 0), how), left_out=tuple(kept.items()))
+
+
+def _queues_in(look: PowerLook, group: str) -> set[str]:
+    """The queues of a group's nodes by Slurm, for groups whose queues SageMaker does not know."""
+    own = {name for name, instance in look.joined.of_node.items() if instance.queue == group}
+    return {queue for node in look.nodes if node.name in own for queue in node.partitions}
+
+
+def _keeps(look: PowerLook, group: InstanceGroup) -> str:
+    """Why a group must not vanish: without Slurm's configuration in SageMaker nothing else tells the controller's."""
+    if group.node_type == "Controller":
+        return f"group {group.name} holds the controller"
+    if group.node_type or group.name in {instance.queue for instance in look.joined.of_node.values()}:
+        return ""
+    return f"group {group.name} may hold the controller: SageMaker tells no node type, and no node of Slurm is in it"
 
 
 def start(look: PowerLook, counts: Mapping[str, int]) -> PowerPlan:
     """Groups back to the sizes given: SageMaker does not remember what they were."""
     if not counts:
         return PowerPlan("start the cluster", refusal="name the size of each group: SageMaker remembers none")
+    cluster = look.reading.hyperpod.data
+    sizes = {group.name: group.current or 0 for group in cluster.groups} if cluster else {}
+    smaller = [f"{name} from {sizes[name]} to {count}" for name, count in counts.items() if count < sizes.get(name, 0)]
+    if smaller:  # a start names no jobs, and these would be killed
+        text = f"a start makes no group smaller: {', '.join(smaller)}"
+        return PowerPlan("start the cluster", refusal=f"{text}; `cockpit stop` empties them, with their jobs named")
     return scale(look, counts)
 
 

@@ -80,6 +80,8 @@ class Waits:
         if word == "groups":
             wanted = {name: int(count) for name, _, count in (item.rpartition("=") for item in rest)}
             return self._until("waiting for SageMaker", BOOT_S, EVERY_S, lambda: self._groups(wanted), tell, sleep)
+        if word == "unchanged":
+            return self._unchanged({name: size for name, _, size in (item.rpartition("=") for item in rest)})
         if word == "ssh":
             return self._until("waiting for the head", BOOT_S, EVERY_S, self._ssh, tell, sleep)
         if word == "jobs":
@@ -158,6 +160,16 @@ class Waits:
         words = ", ".join(f"{name} {found.get(name)} of {count}" for name, count in wanted.items())
         done = cluster.status == "InService" and all(found.get(name) == count for name, count in wanted.items())
         return done, f"{cluster.status}: {words}"
+
+    def _unchanged(self, sizes: Mapping[str, str]) -> str:
+        """The groups are wished to be as large as they were when the plan was made; raises FaultError."""
+        cluster = read_hyperpod(self.calls, self.scope.hyperpod)
+        now = {group.name: str(group.target) for group in cluster.groups}
+        if now == sizes:
+            return "the groups are as they were"
+        changed = sorted(name for name in now.keys() | sizes if now.get(name) != sizes.get(name))
+        why = f"somebody has changed {', '.join(changed)} since the plan was made"
+        raise FaultError(Fault(FaultKind.CONFLICT, "looking at the groups", why, "plan it anew"))
 
     def _ssh(self) -> tuple[bool, str]:
         return (True, "the head answers") if self.head_answers() else (False, "the head does not answer yet")
