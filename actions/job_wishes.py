@@ -96,10 +96,10 @@ class Released(_OfJobs):
 
 @dataclass(frozen=True, slots=True)
 class Requeued(_OfJobs):
-    """The jobs wait again, held if `held`; `restarts` is how often each had been started anew before."""
+    """The jobs wait again, held if `held`; `restarts`: how often each, by its own id, had been started anew before."""
 
     names: tuple[str, ...]
-    restarts: tuple[tuple[str, int], ...]
+    restarts: tuple[tuple[int, int], ...]
     held: bool = False
     deadline_s: float = END_S
 
@@ -107,13 +107,15 @@ class Requeued(_OfJobs):
         left = [job for job in jobs if not _ended(job)]
         if not left:
             return Finding(Look.FAILED, _words(jobs) or _GONE)
-        before = dict(self.restarts).get(name, 0)
+        before = dict(self.restarts)
         if all(_waits(job) for job in left):
             held = all(job.held for job in left)
             if self.held and not held:
                 return Finding(Look.WAIT, "waits, not held yet")
             return Finding(Look.DONE, "waits again, held" if held else "waits again")
-        if not self.held and any((job.restarts or 0) > before for job in left):
+        on = [job for job in left if not _waits(job)]
+        # Of an array every task counts; one that was not started when it was planned has nothing to be put back from.
+        if not self.held and all((job.restarts or 0) > before.get(job.job_id, -1) for job in on):
             return Finding(Look.DONE, "started again")
         return Finding(Look.WAIT, _words(left))
 

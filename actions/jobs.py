@@ -247,7 +247,7 @@ def requeue_hold(cluster: Cluster, targets: Targets, options: Options) -> Plan:
 def _requeue(draft: Draft, *, held: bool) -> Plan:
     picked = _pick(draft.cluster, draft.targets, _not_to_requeue)
     _send(draft, picked, "requeue", "scontrol", _listed("requeuehold" if held else "requeue"))
-    before = tuple((label, max(job.restarts or 0 for job in jobs)) for label, jobs in picked.go.items())
+    before = tuple((job.job_id, job.restarts or 0) for job in picked.jobs if job_state(job.state).kind == "active")
     fate = "stopped, waits again, held" if held else "stopped, waits again (for two minutes at least)"
     running = [job for job in picked.jobs if job.state in STARTED or job.state == "CF"]
     return draft.plan(

@@ -12,6 +12,7 @@ from cockpit.formats.node_state import judge
 from cockpit.formats.scontrol_show import NodeDetail
 from cockpit.formats.times import instant
 from cockpit.joins import serves
+from cockpit.models import NodeState
 from cockpit.words import span
 
 if TYPE_CHECKING:
@@ -42,11 +43,16 @@ def _booted_after(node: NodeDetail, since: float) -> bool:
     return at is not None and at >= since - _CLOCK_SLACK_S
 
 
+def _going(state: NodeState) -> bool:
+    return state.base == "down" or state.has("powering_down", "power_down")
+
+
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The nodes take no new work."""
+    """The nodes take no new work; of those that were `out` before, down or on their way, only a drain proves it."""
 
     names: tuple[str, ...]
+    out: tuple[str, ...] = ()
     deadline_s: float = QUICK_S
 
     def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
@@ -55,7 +61,7 @@ class Drained:
     def _see(self, node: NodeDetail) -> Finding:
         if node.state.has("drain", "fail"):
             return Finding(Look.DONE, "draining: its jobs run on" if _busy(node) else _word(node))
-        if node.state.base == "down" or node.state.has("powering_down", "power_down"):
+        if node.name not in self.out and _going(node.state):
             return Finding(Look.DONE, f"{_word(node)}: its instance is already on the way out")
         return Finding(Look.WAIT, _word(node))
 
@@ -81,16 +87,18 @@ class InService:
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """The nodes are down."""
+    """The nodes are down; that one which was `off` before has no machine proves nothing."""
 
     names: tuple[str, ...]
+    off: tuple[str, ...] = ()
     deadline_s: float = QUICK_S
 
     def look(self, cluster: Cluster, since: float) -> dict[str, Finding]:
         return _each(cluster, self.names, self._see)
 
     def _see(self, node: NodeDetail) -> Finding:
-        if node.state.base == "down" or node.state.has("powering_down", "powered_down"):
+        gone = node.name not in self.off and node.state.has("powering_down", "powered_down")
+        if node.state.base == "down" or gone:
             return Finding(Look.DONE, _word(node))
         return Finding(Look.WAIT, f"{_word(node)}: its slurmd may have brought it back (ReturnToService)")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from actions import blast
@@ -46,9 +46,13 @@ def drain(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         irreversible=("the instances and what lies on their own disks, once their jobs have ended",) if fates else (),
         offers=(Offer("quarantine", "keeps the node and its instance as they are, without new jobs"),) if fates else (),
         left_out=tuple(left),
-        wishes=(Drained(tuple(names)),),
+        wishes=(Drained(tuple(names), _in_state(go, ("down",), "powering_down", "power_down")),),
         undo=(Undo("resume", tuple(names)),),
     )
+
+
+def _in_state(nodes: Iterable[Node], bases: Collection[str], *flags: str) -> tuple[str, ...]:
+    return tuple(node.name for node in nodes if node.state.base in bases or node.state.has(*flags))
 
 
 def _already_drained(node: Node, cluster: Cluster) -> str:
@@ -81,7 +85,7 @@ def resume(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         warnings=tuple(_resume_warnings(go)),
         left_out=tuple(left),
         wishes=(InService(tuple(names)),),
-        undo=tuple(_drained_again(go)),
+        undo=tuple(drained_again(go)),
     )
 
 
@@ -106,7 +110,7 @@ def _resume_warnings(nodes: Iterable[Node]) -> Iterable[str]:
             yield f"{node.name} does not answer: it takes work only once its slurmd registers"
 
 
-def _drained_again(nodes: Iterable[Node]) -> Iterable[Undo]:
+def drained_again(nodes: Iterable[Node]) -> Iterable[Undo]:
     """What was drained, with the reason that it had; nodes of the same reason together."""
     by_reason: dict[str, list[str]] = {}
     for node in nodes:
@@ -135,7 +139,7 @@ def down(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         irreversible=("the work of the killed jobs",),
         warnings=("a node whose slurmd lives may come back by itself (ReturnToService): drain keeps it out",),
         left_out=tuple(left),
-        wishes=(Down(tuple(names)),),
+        wishes=(Down(tuple(names), _in_state(go, (), "powering_down", "powered_down")),),
         undo=(Undo("resume", tuple(names)),),
     )
 

@@ -10,7 +10,7 @@ from actions.draft import REASON, Draft
 from actions.errors import ActionError, Refusal
 from actions.looks import kept_up, reservations
 from actions.node_wishes import KeptUp, Reserved
-from actions.nodes import NEEDS, sorted_out
+from actions.nodes import NEEDS, drained_again, sorted_out
 from actions.power import LOST, cannot_keep, keep_step
 from actions.rights import site_now
 from actions.spec import COUNTED, UNDONE_EASILY, Options, Plan, Targets, Undo, Wish
@@ -19,12 +19,16 @@ from cockpit.formats.hostlist import fold
 from cockpit.models import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from cockpit.cluster import Cluster
+    from cockpit.kinds import Kind
 
 MOST = 32  # a reservation each; more than that is no look at a bad node any more
 _PREFIX = "cockpit-"
+_DRAINING_EVENTS = frozenset(
+    {"instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop"}
+)
 
 
 def reservation_of(node: str) -> str:
@@ -36,7 +40,7 @@ def quarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Reserve nodes for the operator; on a kind that replaces drained nodes this is how one is kept."""
     draft = Draft(cluster, "quarantine", targets, options)
     known = reservations(cluster)
-    go, left = sorted_out(cluster, targets, lambda node, _: _in_quarantine(node, known))
+    go, left = sorted_out(cluster, targets, lambda node, _: _not_to_keep(node, known, draft.kind))
     names = tuple(node.name for node in go)
     if len(names) > MOST:
         raise ActionError(Refusal.USAGE, f"{len(names)} nodes at once; {MOST} at most")
@@ -45,8 +49,9 @@ def quarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     users = ",".join(dict.fromkeys(("root", draft.rights.user or "root")))
     for name in names:
         _reserve(draft, name, users)
-    drained = [node.name for node in go if node.state.has("drain") and draft.kind.fate_of_drained(node.name)]
-    for hosts, some in host_batches(drained):
+    drained = [node for node in go if node.state.has("drain") and draft.kind.fate_of_drained(node.name)]
+    undrained = tuple(node.name for node in drained)
+    for hosts, some in host_batches(undrained):
         draft.admin(
             f"undrain {hosts}, so that it is not replaced", ["update", f"nodename={hosts}", "state=undrain"], some
         )
@@ -65,18 +70,35 @@ def quarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
             "no new job starts there and the instance stays as it is, for a year or until it is let go (unquarantine)",
             f"to try something there: srun --reservation={reservation_of(names[0])} as {users.replace(',', ' or ')}",
             *((f"{', '.join(pinned)} is kept up when idle; {LOST}",) if pinned else ()),
+            *((f"{fold(undrained)} is drained no longer: when the quarantine ends it serves",) if undrained else ()),
         ),
+        warnings=tuple(_replaced_all_the_same(cluster, draft.kind, names)),
         left_out=tuple(left),
         wishes=(*wishes, *((KeptUp(pinned),) if pinned else ())),
-        undo=(Undo("unquarantine", names),),
+        undo=(*drained_again(drained), Undo("unquarantine", names)),  # drained first: no job starts in between
     )
 
 
-def _in_quarantine(node: Node, known: Collection[str]) -> str:
+def _replaced_all_the_same(cluster: Cluster, kind: Kind, names: Iterable[str]) -> Iterable[str]:
+    """What clustermgtd drains by itself for what EC2 tells of the instance."""
+    for name in names:
+        instance = cluster.view.instance_of_node.get(name)
+        checks = instance.checks if instance else None
+        if checks is None or not kind.fate_of_drained(name):
+            continue
+        bad = [f"EC2's {word} status check fails" for word in checks.impaired if word in ("system", "instance")]
+        bad += [f"EC2 has planned {event.code}" for event in checks.events if event.code in _DRAINING_EVENTS]
+        if bad:
+            yield f"{name}: {' and '.join(bad)}: {kind.title} drains and replaces it for that, reserved or not"
+
+
+def _not_to_keep(node: Node, known: Collection[str], kind: Kind) -> str:
     if reservation_of(node.name) in known:
         return "is in quarantine already"
     if node.state.has("powered_down", "powering_down"):
         return f"is {node.word}: it has no instance to keep"
+    if node.state.base == "down" and kind.fate_of_drained(node.name):
+        return f"is down: {kind.title} replaces it within about a minute, reserved or not"
     return ""
 
 
@@ -118,6 +140,14 @@ def _pinned_here(cluster: Cluster) -> frozenset[str]:
         return frozenset()
 
 
+def _serving_again(nodes: Sequence[Node]) -> Iterable[str]:
+    drained = [node.name for node in nodes if node.state.has("drain", "fail")]
+    if len(drained) < len(nodes):
+        yield "new jobs start there again"
+    if drained:
+        yield f"{fold(drained)} stays drained: `resume` puts it back into service"
+
+
 def unquarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
     """Give quarantined nodes back to everybody."""
     draft = Draft(cluster, "unquarantine", targets, options)
@@ -140,7 +170,7 @@ def unquarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         tier=UNDONE_EASILY,
         count=len(names),
         needs=NEEDS,
-        effects=("new jobs start there again",),
+        effects=tuple(_serving_again(go)),
         warnings=tuple(f"{name} stays up when idle, as somebody else asked for: unpin ends that" for name in others),
         left_out=tuple(left),
         wishes=(*wishes, *((KeptUp(pinned, there=False),) if pinned else ())),

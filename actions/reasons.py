@@ -13,9 +13,13 @@ REASON_HERE = "<reason>"  # stands in a step until the operator's words are know
 _BLANKS = re.compile(r"\s+")
 
 
+def _one_line(words: str) -> str:
+    return printable(_BLANKS.sub(" ", words).strip())
+
+
 def clean(words: str) -> str:
     """The words on one line, every control character visible, blanks folded; raises ActionError when too long."""
-    line = printable(_BLANKS.sub(" ", words).strip())
+    line = _one_line(words)
     if len(line) > MAX_CHARS:
         raise ActionError(Refusal.USAGE, f"the reason has {len(line)} characters; {MAX_CHARS} at most")
     if line == REASON_HERE:
@@ -28,8 +32,10 @@ def sent(words: str, *, verbatim: bool = False) -> str:
 
     It also keeps a person's words from reading like one of Slurm's own (`Not responding`). Raises ActionError.
     """
+    if verbatim:  # as Slurm had it, however long
+        return _one_line(words)
     line, who = clean(words), local_user()
-    if verbatim or not line or line.startswith(f"{who}: "):
+    if not line or line.startswith(f"{who}: "):
         return line
     return f"{who}: {line}"
 

@@ -18,7 +18,7 @@ from actions.errors import ActionError, Refusal
 from actions.executors import EXECUTORS, Executor
 from actions.looks import jobs_on
 from actions.outcome import HOPELESS, OnProgress, Progress, Result, StepResult
-from actions.spec import NAMED, Plan, Scope, Step, stale
+from actions.spec import NAMED, HurtJob, Plan, Scope, Step, stale
 from actions.watch import Watch, judged
 from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
@@ -218,12 +218,18 @@ def _still_fits(plan: Plan) -> None:
     if plan.reason and fresh.reason != plan.reason:
         fresh = fresh.with_reason(plan.options.reason)
     shown = {job.job_id for job in plan.losing}
-    new = [job.label for job in fresh.losing if job.job_id not in shown]
+    new = [job.label for job in fresh.losing if job.job_id not in shown and not _of_an_array(job, plan)]
     if new:
         text = f"the cluster changed since the plan was shown: it would now also hit job {', '.join(new[:5])}"
         raise ActionError(Refusal.REFUSED, f"{text}; look at the new plan")
     if plan.strict and fresh.steps != plan.steps:
         raise ActionError(Refusal.REFUSED, "the cluster changed since the plan was shown; look at the new plan")
+
+
+def _of_an_array(job: HurtJob, plan: Plan) -> bool:
+    """One more task of an array that the plan ends as a whole: of a fast one there are new ones at every look."""
+    array, is_task, _ = job.label.partition("_")
+    return plan.targets.scope is Scope.JOB and bool(is_task) and array in plan.targets.names
 
 
 def _quiet(on_progress: OnProgress) -> OnProgress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from actions.capture import CAPTURE
 from actions.outcome import OnProgress, Progress, Result, StepResult
 from actions.spec import Finding, Look, Plan, Scope, Wish
-from cockpit.models import Fault, FaultError
+from cockpit.models import Fault, FaultError, FaultKind
 from cockpit.words import plural
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def _outcome(results: Sequence[StepResult], findings: Findings, stop: str, *, cu
     if stop == "cancelled":
         return "cancelled"
     faults = [result for result in results if result.fault]
+    if any(result.fault.kind is FaultKind.DENIED for result in results if result.fault):
+        return "failed"  # what is so all the same was so before, or is somebody else's doing
     if stop or any(finding.look is Look.FAILED for finding in findings.values()):
         return "failed"
     if not findings:
@@ -152,7 +154,9 @@ def _sentence(plan: Plan, results: Sequence[StepResult], findings: Findings, out
     if good:
         whole = plan.targets.scope is Scope.CLUSTER
         seen = findings[good[0]].text if whole else "done, seen in Slurm"
-        parts.append(f"true for {len(good)} of {len(findings)}" if bad or outcome != "ok" else seen)
+        by_chance = outcome == "failed" and not bad
+        some = "it looks so, but not by this" if by_chance else f"true for {len(good)} of {len(findings)}"
+        parts.append(some if bad or outcome != "ok" else seen)
     if later:
         parts.append(f"{later} when its jobs have ended")
     if bad:

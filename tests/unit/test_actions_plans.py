@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from actions.errors import ActionError, Refusal
 from actions.plan_lines import plan_lines, plan_record, sections
 from actions.spec import NAMED
+from cockpit.aws_models import Checks, Instance, Joined, ScheduledEvent
 from tests.unit.action_kit import Kit
 
 SCONTROL = "sudo -n /opt/slurm/bin/scontrol"
@@ -99,6 +101,28 @@ def test_quarantine_reserves_and_keeps_up_and_on_parallelcluster_never_uses_main
     assert f"{SCONTROL} update nodename={drained} state=undrain" in commands(cluster, "quarantine", drained, reason="x")
     plain = commands(Kit(tmp_path), "quarantine", "gpu-st-p5-5", reason="look")
     assert plain[0].endswith("flags=maint,ignore_jobs")
+
+
+def test_what_parallelcluster_replaces_all_the_same_is_no_quarantine(tmp_path: Path) -> None:
+    kit = Kit(tmp_path, "parallelcluster")
+    with pytest.raises(ActionError, match="gpu-st-p5-8 is down: ParallelCluster replaces it within about a minute"):
+        kit.plan("quarantine", "gpu-st-p5-8", reason="look")
+    checks = Checks("impaired", "ok", events=(ScheduledEvent("instance-retirement"),))
+    sick = Instance("i-1", "p5.48xlarge", "running", checks=checks)
+    kit.cluster.view = replace(kit.cluster.view, joined=Joined({"gpu-st-p5-5": sick}))
+    plan = kit.plan("quarantine", "gpu-st-p5-[5,7]", reason="look")
+    assert plan.warnings == (
+        "gpu-st-p5-5: EC2's system status check fails and EC2 has planned instance-retirement: ParallelCluster drains "
+        "and replaces it for that, reserved or not",
+    )
+    assert not Kit(tmp_path).plan("quarantine", "gpu-st-p5-8", reason="look").warnings
+
+
+def test_the_end_of_a_quarantine_promises_no_service_to_what_is_drained(tmp_path: Path) -> None:
+    kit = Kit(tmp_path)
+    kit.do("quarantine", "gpu-st-p5-6", reason="look")
+    plan = kit.plan("unquarantine", "gpu-st-p5-6")
+    assert plan.effects == ("gpu-st-p5-6 stays drained: `resume` puts it back into service",)
 
 
 def test_resume_tells_by_whom_when_and_why_it_was_drained(tmp_path: Path) -> None:

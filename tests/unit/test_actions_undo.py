@@ -49,6 +49,26 @@ def test_a_resume_undone_restores_the_reason_word_for_word(kit: Kit) -> None:
     assert kit.head.sim.nodes["gpu-st-p5-6"].reason == reason
 
 
+def test_a_reason_longer_than_one_may_type_comes_back_too(kit: Kit) -> None:
+    reason = "NHC: " + "check_ps_service failed; " * 20
+    kit.head.sim.nodes["gpu-st-p5-6"].reason = reason.strip()
+    kit.do("resume", "gpu-st-p5-6")
+    undo(kit)
+    assert kit.head.sim.nodes["gpu-st-p5-6"].reason == reason.strip()
+
+
+def test_a_node_that_was_drained_before_its_quarantine_is_so_again(tmp_path: Path) -> None:
+    kit = Kit(tmp_path, "parallelcluster")
+    kit.do("quarantine", "gpu-st-p5-[5-6]", reason="look")
+    assert not kit.head.sim.nodes["gpu-st-p5-6"].drain
+    back = undo_of(kit.log.entries()[-1], kit.cluster)
+    assert "state=drain" in back.steps[0].argv  # before the reservation ends
+    undo(kit)
+    node = kit.head.sim.nodes["gpu-st-p5-6"]
+    assert (node.drain, node.reason.startswith("INC-4821")) == (True, True)
+    assert not kit.head.sim.nodes["gpu-st-p5-5"].drain
+
+
 def test_queue_state_and_back(kit: Kit) -> None:
     kit.do("queue", "gpu", state="DRAIN")
     kit.do("queue", "gpu", state="DOWN")
