@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from actions.spec import HurtJob
 from cockpit.formats.job_states import STARTED, job_state
+from cockpit.joins import nodes_of
 from cockpit.models import Job
 from cockpit.words import plural, span
 
@@ -38,7 +39,22 @@ def one(cluster: Cluster, job: Job, fate: str, *, loses: bool) -> HurtJob:
 
 def killed(cluster: Cluster, jobs: Iterable[Job]) -> tuple[HurtJob, ...]:
     """The jobs of nodes that are taken away: batch jobs go back to the queue, all others end."""
-    return tuple(one(cluster, job, "killed and requeued" if job.requeueable else "killed", loses=True) for job in jobs)
+    return tuple(one(cluster, job, _fate(job), loses=True) for job in jobs)
+
+
+def _fate(job: Job) -> str:
+    if interactive(job):
+        return "killed for good (interactive: Slurm requeues batch jobs only)"
+    return "killed and requeued" if job.requeueable else "killed"
+
+
+def interactive(job: Job) -> bool:
+    """Whether it is an allocation of srun or salloc, which Slurm calls requeueable and never requeues.
+
+    As the node of its script squeue then names the machine where that command was typed, no node of the job (`%B`).
+    """
+    own = nodes_of(job.hostlist) if job.het_job_id in (None, job.job_id) else ()
+    return bool(job.batch_host) and bool(own) and job.batch_host not in own
 
 
 def summary(jobs: Sequence[HurtJob]) -> str:

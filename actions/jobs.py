@@ -269,6 +269,8 @@ def _not_to_requeue(jobs: Sequence[Job]) -> str:
     active = [job for job in jobs if job_state(job.state).kind == "active" and job.state != "CG"]
     if not active:
         return f"is {_words(jobs)}: there is nothing to stop"
+    if any(blast.interactive(job) for job in active):
+        return "is interactive (srun or salloc): Slurm requeues batch jobs only"
     return "may not be requeued (submitted with --no-requeue)" if any(j.requeueable is False for j in active) else ""
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from actions import blast
 from actions.errors import ActionError
+from actions.jobs import _not_to_requeue
 from actions.rights import Rights
 from cockpit.demo.jobs import Ask
 from tests.unit.action_kit import Kit, running, waiting
@@ -98,6 +101,17 @@ def test_only_what_can_be_is_held_released_or_requeued(kit: Kit) -> None:
         kit.plan("requeue", wait)
     with pytest.raises(ActionError, match="it waits no longer"):
         kit.plan("top", run)
+
+
+def test_an_interactive_job_is_never_said_to_be_requeued(kit: Kit) -> None:
+    batch = replace(kit.job(running), requeueable=True)
+    typed = replace(batch, batch_host="head")  # squeue: the machine on which salloc was typed
+    assert not blast.interactive(batch)
+    assert not blast.interactive(replace(batch, batch_host="", hostlist=""))
+    assert not blast.interactive(replace(typed, het_job_id=1))  # the script runs in the first component alone
+    fates = [job.fate for job in blast.killed(kit.cluster, (batch, typed))]
+    assert fates == ["killed and requeued", "killed for good (interactive: Slurm requeues batch jobs only)"]
+    assert "is interactive" in _not_to_requeue((typed,))
 
 
 def test_a_requeue_tells_the_work_that_is_lost_and_is_seen_to_wait_again(kit: Kit) -> None:
