@@ -24,7 +24,7 @@ from cockpit.power_looks import start_plan, stop_plan
 from cockpit.sources.aws import AWS as AWS_SOURCE
 from cockpit.sources.base import SourceKey
 from cockpit.sources.slurm import NODES, QUEUE
-from cockpit.words import plural, span
+from cockpit.words import plural, shows_utc, span
 
 if TYPE_CHECKING:
     from cockpit.cluster import Cluster
@@ -185,7 +185,8 @@ def _saved(cluster: Cluster, left_out: Sequence[str]) -> tuple[str, ...]:
         return (f"saves nothing by the hour{more}",)
     if usd_h is None:
         return (f"what it saves is not known: no price is known{more}",)
-    until = f"{usd(usd_h * report.until_monday_s / 3600)} until Monday 09:00, in {span(report.until_monday_s)}"
+    monday, money = f"Monday 09:00{' local' * shows_utc()}", usd(usd_h * report.until_monday_s / 3600)
+    until = f"{money} until {monday}, in {span(report.until_monday_s)}"
     return (f"saves {usd(usd_h)}/h, {until} ({LIST_NOTE}){more}",)
 
 

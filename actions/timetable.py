@@ -13,6 +13,7 @@ from actions.spec import COUNTED, NAMED, Context, Finding, HurtJob, Look, Option
 from actions.who import who
 from cockpit.aws_orders import AwsOrder, order_of
 from cockpit.fleet_power import PowerStep
+from cockpit.formats.hostlist import fold
 from cockpit.models import FaultError
 from cockpit.power_looks import schedule_owner
 from cockpit.schedule_times import When, local_zone, read_when
@@ -54,7 +55,8 @@ def schedule(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         steps,
         tier=NAMED,
         jobs=jobs,
-        warnings=_warnings(down, jobs, options),
+        warnings=(*_warnings(down, jobs, options), *_ids_may_go(cluster, owner)),
+        left_out=owner.left_out,
         effects=(*(step.title for step in steps), *_staying(there, steps)),
         wish=Made(targets.names, _wanted(steps), _deleted(steps), owner),
     )
@@ -102,6 +104,7 @@ def _plan(
     wish: Made,
     jobs: tuple[HurtJob, ...] = (),
     warnings: tuple[str, ...] = (),
+    left_out: tuple[tuple[str, str], ...] = (),
 ) -> Plan:
     return Plan(
         action_id=action_id,
@@ -116,6 +119,7 @@ def _plan(
         jobs=jobs,
         effects=effects,
         warnings=warnings,
+        left_out=left_out,
         wishes=(wish,),
         needs=(AWS,),
     )
@@ -177,6 +181,17 @@ def _warnings(down: When | None, jobs: tuple[HurtJob, ...], options: Options) ->
     if options.head:
         told.append("the head goes 30 min after the fleet, whether that is down by then or not")
     return tuple(told)
+
+
+def _ids_may_go(cluster: Cluster, owner: Owner) -> Iterable[str]:
+    """EC2 refuses a call of which one instance is gone: then none of them is stopped."""
+    if not owner.instances:
+        return
+    yield f"it names the {plural(len(owner.instances), 'instance')} of today: later ones are not in it"
+    names = {name for name, one in cluster.view.instance_of_node.items() if one.id in owner.instances}
+    cloud = [node.name for node in cluster.view.nodes or () if node.name in names and node.state.has("cloud")]
+    if cloud:
+        yield f"{fold(cloud)} may get another instance before: while one of today's is terminated, none is stopped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ def _merged(entry: Entry, parts: list[Plan]) -> Plan:
         undo=tuple(undo for part in parts for undo in part.undo),
         needs=tuple(dict.fromkeys(source for part in parts for source in part.needs)),
         strict=any(part.strict for part in parts),
+        # Other things in one undo rest on each other: no reservation ends before what it held is drained.
+        in_order=any(part.in_order for part in parts) or len({part.action_id for part in parts}) > 1,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from cockpit.aws_models import AwsReading, Instance, Joined
+from cockpit.aws_models import AwsReading, Instance, Joined, Market
 from cockpit.aws_orders import AwsOrder
 from cockpit.models import Job, Node
 
@@ -119,6 +119,15 @@ def instance_steps(verb: str, ids: Sequence[str], region: str, what: str) -> lis
         )
         for batch in (ids[at : at + BATCH] for at in range(0, len(ids), BATCH))
     ]
+
+
+def cannot_stop(instance: Instance) -> str:
+    """Why EC2 would refuse to stop an instance, and with it the whole call; "" when it would not."""
+    if instance.market is Market.SPOT:
+        return "a one-time spot instance cannot be stopped, only terminated"
+    if instance.root_on_ebs is False:
+        return "its root disk is an instance store: stopping is not possible"
+    return ""
 
 
 def types_of(instances: Iterable[Instance]) -> str:

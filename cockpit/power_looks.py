@@ -7,7 +7,7 @@ from typing import Any
 
 from cockpit import joins
 from cockpit.cluster import Cluster
-from cockpit.fleet_power import How, Outcome, PowerLook, PowerPlan, started_outcome, stopped_outcome
+from cockpit.fleet_power import How, Outcome, PowerLook, PowerPlan, cannot_stop, started_outcome, stopped_outcome
 from cockpit.instance_join import join
 from cockpit.kinds import Kind
 from cockpit.models import Fault, FaultError, FaultKind, Node
@@ -88,7 +88,9 @@ def schedule_owner(cluster: Cluster, *, role: str, who: str, head: bool) -> Owne
     """For whom schedules are made, with the head's instance when that shall go as well; waits for AWS."""
     look = power_look(cluster)
     scope, machine = look.reading.scope, look.head
-    owned = [i.id for i in look.joined.of_node.values() if i.role != "head"] if not scope.fleet_table else []
+    owned = {} if scope.fleet_table else {i.id: i for i in look.joined.of_node.values() if i.role != "head"}
+    left = [(name, why) for name, one in owned.items() if (why := cannot_stop(one))]
+    able = [name for name, one in owned.items() if not cannot_stop(one)]
     return Owner(
         cluster.config.name,
         scope,
@@ -96,8 +98,9 @@ def schedule_owner(cluster: Cluster, *, role: str, who: str, head: bool) -> Owne
         role,
         who,
         machine.id if head and machine else "",
-        tuple(owned) if scope.filters else (),
+        tuple(able) if scope.filters else (),
         old_form=bool(look.reading.fleet.data and look.reading.fleet.data.old_form),
+        left_out=tuple(left),
     )
 
 

@@ -58,6 +58,7 @@ class Owner:
     head: str = ""  # the head's instance; "" leaves it alone
     instances: tuple[str, ...] = ()  # kind slurm: what is stopped and started
     old_form: bool = False  # ParallelCluster before 3.2.0
+    left_out: tuple[tuple[str, str], ...] = ()  # (instance, why it cannot be stopped): one would fail the whole call
 
     @property
     def prefix(self) -> str:

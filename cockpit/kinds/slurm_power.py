@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cockpit.aws_models import Instance, Market
 from cockpit.fleet_power import (
     How,
     PowerLook,
     PowerPlan,
     PowerStep,
+    cannot_stop,
     instance_steps,
     public_address_warning,
     types_of,
@@ -28,8 +28,8 @@ def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
     if look.reading.instances.data is None or look.reading.instances.fault is not None:
         return PowerPlan(title, refusal=look.reading.scope.hint or _UNREAD)
     owned = {name: i for name, i in look.joined.of_node.items() if i.role != "head" and i.billed}
-    able = {name: i for name, i in owned.items() if not _cannot(i)}
-    left = [(i.id, why) for i in owned.values() if (why := _cannot(i))]
+    able = {name: i for name, i in owned.items() if not cannot_stop(i)}
+    left = [(i.id, why) for i in owned.values() if (why := cannot_stop(i))]
     left += [(i.id, "no node of this cluster stands on it") for i in look.joined.orphans if i.role == ""]
     steps: list[PowerStep] = []
     if able:
@@ -44,15 +44,6 @@ def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
         return PowerPlan(title, done="no instance of a node runs", left_out=tuple(left))
     effects = (f"{plural(len(able), 'instance')} stopped: {types_of(able.values())}",)
     return PowerPlan(title, tuple(steps), effects, _lost(look, how), _warnings(look, head=head), tuple(left))
-
-
-def _cannot(instance: Instance) -> str:
-    """Why EC2 would refuse to stop an instance."""
-    if instance.market is Market.SPOT:
-        return "a one-time spot instance cannot be stopped, only terminated"
-    if instance.root_on_ebs is False:
-        return "its root disk is an instance store: stopping is not possible"
-    return ""
 
 
 def _drain(look: PowerLook, names: Collection[str]) -> list[PowerStep]:

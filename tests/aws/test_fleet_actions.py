@@ -24,11 +24,12 @@ from actions.plan_lines import plan_lines, plan_record, result_lines
 from actions.runner import Runner
 from actions.spec import Context, Options, Plan
 from actions.table import action
-from cockpit.aws_models import Instance, Market, Part
+from cockpit.aws_models import Instance, Joined, Market, Part
+from cockpit.aws_orders import order_of
 from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
 from cockpit.models import Fault, FaultError, FaultKind
-from cockpit.power_looks import started
+from cockpit.power_looks import power_look, started
 from cockpit.schedule_times import local_zone
 from tests.aws.moto_cluster import KEYS, MotoCluster
 from tests.still import still_cluster
@@ -340,3 +341,23 @@ def test_what_a_stop_saves_leaves_out_what_is_paid_for_all_the_same(desk: Desk) 
     assert "4 in capacity blocks not counted: they are paid in advance" in blocks
     stays = saved(lambda n, one: one, (desk.moto.nodes["gpu-st-p5-1"],))
     assert stays.startswith("saves $165.12/h")
+
+
+def test_a_schedule_of_plain_instances_leaves_out_what_would_fail_all_of_it(
+    moto: MotoCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ClusterConfig("prod", "slurm", region="us-east-1", endpoint_url=moto.endpoint, schedule_role=ROLE,
+                           instances={"tag:parallelcluster:cluster-name": "prod"})  # fmt: skip
+    desk = Desk(moto, tmp_path, config)
+    seen = power_look(desk.cluster)
+    of_node = {
+        "gpu-st-p5-1": Instance("i-1", state="running"),
+        "gpu-st-p5-2": Instance("i-2", state="running", market=Market.SPOT),
+    }
+    monkeypatch.setattr("cockpit.power_looks.power_look", lambda _: replace(seen, joined=Joined(of_node)))
+    desk.cluster.view = replace(desk.cluster.view, joined=Joined(of_node))
+    plan = desk.plan(SCHEDULE, at="Fri 19:00")
+    assert json.loads(order_of(plan.steps[0].argv).request["Target"]["Input"]) == {"InstanceIds": ["i-1"]}
+    assert plan.left_out == (("i-2", "a one-time spot instance cannot be stopped, only terminated"),)
+    assert "it names the 1 instance of today: later ones are not in it" in plan.warnings
+    assert any("gpu-st-p5-1 may get another instance before" in line for line in plan.warnings)
