@@ -15,7 +15,7 @@ from cockpit.text import printable
 MAX_HOSTS = 65_536  # Slurm's own bound for one range
 
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
-_LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
+_NUMBER_AT_END = re.compile(r"(.*?)([0-9]{1,18})", re.DOTALL)
 _NUMBERS = re.compile(r"([0-9]{1,18})")  # longer ones are compared piece by piece
 
 
@@ -41,24 +41,25 @@ def count(text: str) -> int:
 
 
 def fold(names: Iterable[str]) -> str:
-    """Host names as a host list the way Slurm writes it: sorted, each once, ranges in the last number.
+    """Host names as a host list the way Slurm writes it: sorted, each once, ranges in a number at the end.
 
+    Slurm takes nothing behind a last bracket (22.05: `Invalid hostlist` for `n[1-2]-ib`): such names stay whole.
     `expand(fold(names))` gives the same set of names back, provided that none holds a comma or a bracket.
     """
-    families: dict[tuple[str, str], list[str]] = defaultdict(list)
+    families: dict[str, list[str]] = defaultdict(list)
     items: list[tuple[str, str]] = []  # (name to sort by, text)
     for name in sorted({printable(name) for name in names if name}, key=_natural):
-        found = _LAST_NUMBER.fullmatch(name)
+        found = _NUMBER_AT_END.fullmatch(name)
         if found is None:
             items.append((name, name))
         else:
-            families[found[1], found[3]].append(found[2])
-    for (prefix, suffix), numbers in families.items():
+            families[found[1]].append(found[2])
+    for prefix, numbers in families.items():
         for ranges in _batches(_ranges(numbers)):
             lone = len(ranges) == 1 and ranges[0].isdigit()
             group = ranges[0] if lone else f"[{','.join(ranges)}]"
             first = ranges[0].partition("-")[0]
-            items.append((f"{prefix}{first}{suffix}", f"{prefix}{group}{suffix}"))
+            items.append((f"{prefix}{first}", f"{prefix}{group}"))
     return ",".join(text for _, text in sorted(items, key=lambda item: _natural(item[0])))
 
 

@@ -23,6 +23,7 @@ from actions.targets import job_targets, node_targets, queue_target
 from actions.undo import undo_of
 from cockpit.cluster import Cluster
 from cockpit.config_file import load_config
+from cockpit.formats.hostlist import fold
 from tests.rig import Rig
 
 pytestmark = [pytest.mark.rig, pytest.mark.xdist_group("rig")]
@@ -333,3 +334,9 @@ def test_the_demo_refuses_with_the_same_words(rig: Rig, line: str) -> None:
     real = rig.slurm(*line.split(" "))
     demo = run(Simulation(scenario="calm"), line.split(" "), {}, "demo-head", root=True)
     assert (demo.rc, demo.stdout, demo.stderr) == (real.returncode, real.stdout, real.stderr)
+
+
+def test_slurm_reads_every_list_that_is_folded(rig: Rig) -> None:
+    names = ["gpu-st-p5-1", "gpu-st-p5-2", "n08", "n9", "n010", "rack1n06-ib", "rack1n07-ib", "ip-10-0-1-2", "login",
+             "h99999", "h100000", "big100000000000000004", "big100000000000000005", "a1b2", "a1b3"]  # fmt: skip
+    assert sorted(slurm(rig, "scontrol", "show", "hostnames", fold(names)).split()) == sorted(names)
