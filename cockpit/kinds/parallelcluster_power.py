@@ -17,6 +17,9 @@ from cockpit.fleet_power import (
 )
 from cockpit.words import plural
 
+_UNKNOWN_HEAD = (
+    "which instance the head is, could not be read (ec2:DescribeInstances): without the head the fleet can be stopped"
+)
 _UNREAD_FLEET = "the fleet status could not be read, so nothing is ordered (dynamodb:GetItem)"
 
 
@@ -29,6 +32,8 @@ def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
     decision = decide(Wish.STOP, fleet, look.reading.stack.data, look.reading.scope)
     if decision.refusal:
         return PowerPlan(title, refusal=decision.refusal)
+    if head and look.head is None:
+        return PowerPlan(title, refusal=_UNKNOWN_HEAD)
     steps: list[PowerStep] = []
     if decision.order is not None:
         if how is How.AFTER_JOBS:
@@ -59,6 +64,8 @@ def _head_off(look: PowerLook, *, already_stopped: bool) -> list[PowerStep]:
 
 def _effects(look: PowerLook) -> tuple[str, ...]:
     found = look.compute
+    if look.reading.instances.data is None:
+        return ("every compute instance terminated; which run could not be read (ec2:DescribeInstances)",)
     return (f"{plural(len(found), 'compute instance')} terminated: {types_of(found)}" if found else "no compute runs",)
 
 
@@ -66,7 +73,7 @@ def _lost(look: PowerLook, how: How) -> tuple[str, ...]:
     told = []
     if how is How.NOW and any(job.state == "R" for job in look.jobs):
         told.append("running jobs are killed, or requeued where they allow it; nothing waits for them")
-    if look.compute:
+    if look.compute or look.reading.instances.data is None:
         told.append("everything on the nodes' own disks is gone (instance store, /scratch)")
     return tuple(told)
 

@@ -43,7 +43,7 @@ def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
     if not steps:
         return PowerPlan(title, done="no instance of a node runs", left_out=tuple(left))
     effects = (f"{plural(len(able), 'instance')} stopped: {types_of(able.values())}",)
-    return PowerPlan(title, tuple(steps), effects, _lost(look, how), _warnings(look, head=head), tuple(left))
+    return PowerPlan(title, tuple(steps), effects, _lost(look, how), _warnings(look, left, head=head), tuple(left))
 
 
 def _drain(look: PowerLook, names: Collection[str]) -> list[PowerStep]:
@@ -71,11 +71,13 @@ def _lost(look: PowerLook, how: How) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _warnings(look: PowerLook, *, head: bool) -> tuple[str, ...]:
+def _warnings(look: PowerLook, left: Collection[object], *, head: bool) -> tuple[str, ...]:
     told = ["a stopped GPU instance may not get its capacity back when it is started"]
     told.append("when it ends before they are stopped, the nodes stay drained: `cockpit resume NODES`")
     machine = look.head
-    if head and machine is not None:
+    if head and machine is not None and left:
+        told.append("the head stays on, since what is left out goes on running")
+    elif head and machine is not None:
         told += public_address_warning(machine)
     if head and machine is None:
         told.append("which instance the head is, is not known: it stays on")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cockpit.aws_models import AwsScope, FleetItem, Market, Stack
+from cockpit.aws_models import AwsScope, FleetItem, Market, Part, Stack
 from cockpit.aws_orders import order_of
 from cockpit.config import ClusterConfig
 from cockpit.fleet_orders import Wish, decide
@@ -227,6 +227,16 @@ def test_the_head_goes_last_and_comes_first(moto: MotoCluster) -> None:
     assert moto.fleet_item()["Data"]["M"]["status"] == {"S": "START_REQUESTED"}
 
 
+def test_instances_that_could_not_be_read_are_not_called_none(moto: MotoCluster) -> None:
+    seen = look(moto)
+    blind = replace(seen, reading=replace(seen.reading, instances=Part()))
+    plan = kind_named("parallelcluster").stop_plan(blind, How.NOW, head=False)
+    assert plan.effects == ("every compute instance terminated; which run could not be read (ec2:DescribeInstances)",)
+    assert any("/scratch" in line for line in plan.irreversible)
+    both = kind_named("parallelcluster").stop_plan(blind, How.NOW, head=True)
+    assert (both.steps, "which instance the head is" in both.refusal) == ((), True)
+
+
 def test_nothing_is_planned_on_a_status_that_could_not_be_read(moto: MotoCluster) -> None:
     moto.client("dynamodb").delete_table(TableName="parallelcluster-prod")
     plan = stop_plan(moto)
@@ -326,6 +336,7 @@ def test_plain_slurm_leaves_what_ec2_cannot_stop(moto: MotoCluster) -> None:
     )
     assert "gpu-st-p5-1" not in plan.steps[0].subjects
     assert moto.head not in " ".join(word for step in plan.steps for word in step.argv)
+    assert "the head stays on, since what is left out goes on running" in plan.warnings
 
 
 def test_without_named_instances_plain_slurm_says_what_to_write(moto: MotoCluster) -> None:
