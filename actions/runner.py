@@ -95,6 +95,8 @@ class Runner:
             return self._refused(plan, error, tell)
         except FaultError as error:
             return self._refused(plan, ActionError(Refusal.UNREACHED, error.fault.line()), tell)
+        except Exception as error:  # nothing was sent: what broke while planning anew is a refusal, too
+            return self._refused(plan, ActionError(Refusal.REFUSED, unexpected(plan.title, error).line()), tell)
         audit_id = new_id()
         try:
             self.audit.append(record.begin(self.cluster, plan, audit_id, how or f"typed {typed.strip()!r}"))

@@ -44,17 +44,19 @@ def scale(look: PowerLook, counts: Mapping[str, int], how: How = How.NOW) -> Pow
         return PowerPlan(title, done="the groups have these sizes already")
     shrinks = [name for name, count in changed.items() if count < (groups[name].current or 0)]
     steps: list[PowerStep] = []
+    warnings = _warnings(look, shrinks)
     if how is How.AFTER_JOBS and shrinks:
         closed = {queue for name in shrinks for queue in (*groups[name].queues, *_queues_in(look, name))}
         steps += queue_steps({name: state for name, state in look.queues.items() if name in closed}, "DOWN")
         steps.append(wait_step("wait until no job runs", "jobs"))
+        warnings.append(f"queues {', '.join(sorted(closed))} stay closed, after a start too: `cockpit queue up NAME`")
         # The order holds the size of every group: hours later it would undo what somebody else has scaled meanwhile.
         sizes = (f"{group.name}={group.target}" for group in cluster.groups)
         steps.append(wait_step("make sure that nobody has changed a group meanwhile", "unchanged", *sizes))
     steps.append(aws_step("order the new sizes from SageMaker", _order(look, changed), changed))
     steps.append(wait_step("wait until the groups have them", "groups", *(f"{n}={c}" for n, c in changed.items())))
     effects = tuple(f"{name}: {groups[name].current} -> {plural(count, 'node')}" for name, count in changed.items())
-    return PowerPlan(title, tuple(steps), effects, _CAVEATS if shrinks else (), _warnings(look, shrinks))
+    return PowerPlan(title, tuple(steps), effects, _CAVEATS if shrinks else (), tuple(warnings))
 
 
 def stop(look: PowerLook, how: How, *, head: bool) -> PowerPlan:
@@ -125,8 +127,11 @@ def _specification(entry: Mapping[str, Any], counts: Mapping[str, int]) -> dict[
     return sent | {"InstanceCount": count} | least
 
 
-def _warnings(look: PowerLook, shrinks: list[str]) -> tuple[str, ...]:
+def _warnings(look: PowerLook, shrinks: list[str]) -> list[str]:
     told = ["the number of nodes comes only as far as quota and capacity allow"] if not shrinks else []
     if shrinks and any(job.state == "R" for job in look.jobs):
         told.append("jobs on the nodes that go are killed")
-    return tuple(told)
+    closed = [name for name, state in look.queues.items() if state in ("down", "drain")]
+    if closed and not shrinks:
+        told.append(f"closed stay the queues {', '.join(closed)}, so that no job starts: `cockpit queue up NAME`")
+    return told

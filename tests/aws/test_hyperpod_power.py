@@ -134,6 +134,13 @@ def test_a_start_makes_nothing_smaller() -> None:
     assert (plan.steps, "no group smaller: workers from 4 to 2" in plan.refusal) == ((), True)
 
 
+def test_queues_that_a_stop_has_closed_are_told_since_no_start_opens_them() -> None:
+    plan = kind_named("hyperpod").stop_plan(look(), How.AFTER_JOBS, head=False)
+    assert "queues gpu stay closed, after a start too: `cockpit queue up NAME`" in plan.warnings
+    up = kind_named("hyperpod").start_plan(replace(look(), queues={"gpu": "down", "cpu": "up"}), {"workers": 6})
+    assert any(line.startswith("closed stay the queues gpu,") for line in up.warnings)
+
+
 def test_a_group_that_somebody_scaled_while_the_jobs_ran_is_not_scaled_back() -> None:
     plan = kind_named("hyperpod").stop_plan(look(), How.AFTER_JOBS, head=False)
     step = next(step for step in plan.steps if step.argv[1] == "unchanged")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actions.job_wishes import Requeued
-from actions.spec import Look
+from actions.spec import Look, Plan
 from cockpit.formats.job_now import JobNow
 from cockpit.hosts.base import Completed
 from tests.unit.action_kit import Kit, is_write
@@ -57,6 +58,16 @@ def test_a_denied_command_is_a_failure_whatever_the_cluster_shows(kit: Kit) -> N
     kit.head.sim.queue_states["gpu"] = "DOWN"  # by somebody else, in the same second
     result = kit.runner._carried_out(plan, lambda _: None, threading.Event())
     assert (result.outcome, result.text) == ("failed", "set queue gpu down: it looks so, but not by this")
+
+
+def test_a_look_that_breaks_before_anything_is_sent_is_a_refusal(kit: Kit) -> None:
+    def broken() -> Plan:
+        raise KeyError("InstanceGroupName")
+
+    running = kit.runner.start(replace(kit.plan("drain", "gpu-st-p5-5", reason="x"), again=broken), "1", lambda _: None)
+    result = running.wait(10)
+    assert result is not None
+    assert (result.outcome, "KeyError" in result.text, kit.writes) == ("refused", True, [])
 
 
 def test_a_node_without_a_machine_is_down_only_when_slurm_says_so(kit: Kit) -> None:
