@@ -208,8 +208,11 @@ class OverviewPane(Vertical):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Remember where the focus is; the panel that has it must be seen."""
-        for panel in (self._problems, *self._panels):
-            if panel is event.widget:
+        panels = (self._problems, *self._panels)
+        # Each panel tells it from a queue of its own: one that was busy may tell it after the focus has gone on.
+        of = self.screen.focused if self.screen.focused in panels else event.widget
+        for panel in panels:
+            if panel is of:
                 self._go_to(panel)
 
     def _go_to(self, panel: TablePane | Heatmap) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual import events
 from textual.geometry import Region
 
 import themes
@@ -118,6 +119,16 @@ async def test_the_focus_goes_to_problems_that_come_unless_somebody_looks_at_som
         assert pilot.focused == "overview-nccl"
         await pilot.read()
         assert pilot.focused == "overview-nccl"
+
+
+async def test_a_panel_that_tells_late_that_it_had_the_focus_does_not_take_the_keys_from_the_one_that_has_it() -> None:
+    async with overview((80, 24)) as pilot:
+        assert pilot.focused == "overview-problems"
+        pilot.app.overview.post_message(events.DescendantFocus(pilot.table("nodes")))  # it was busy, and is heard now
+        await pilot.settle()
+        assert pilot.app.overview.table.id == pilot.focused
+        await pilot.press("tab")
+        assert pilot.focused == "overview-nodes"  # from the problems, not from the nodes
 
 
 async def test_tab_goes_round_and_a_narrow_screen_shows_the_panel_with_the_focus() -> None:
