@@ -10,7 +10,8 @@ from screens.lines import Line, section
 
 _COST = {
     "idle:allocated": "A job holds these GPUs and has used none of late. Its owner can end it; H shows why it waits.",
-    "idle:free": "These nodes are up and no job is on them. S on their queue lets them go; P stops everything.",
+    "idle:free": "No job has these GPUs; of a node that jobs are on, only the free ones are counted, with their share "
+    "of its price. S on their queue lets nodes go that no job is on; P stops everything.",
     "idle:drained": "Somebody took these nodes out of service; they cost as before. R puts them back, T replaces them.",
     "idle:down": "Slurm cannot use these nodes, but their instances run. T replaces them.",
     "runs": "Like machines of one queue, with what they cost together by the hour.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from cockpit import joins
 from cockpit.catalog.gpu_codes import throttle_reasons
@@ -33,6 +34,17 @@ def title(subject: Subject, problems: Iterable[Problem] = ()) -> str:
     return f"{subject.kind} {subject.key.rstrip('_')}" if subject.key else f"{subject.kind}s"
 
 
+def noun(subject: Subject) -> str:
+    """What a thing of its kind is called: `node`, `NCCL test`, `line of the costs`."""
+    return _NOUNS.get(subject.kind) or _NAMELESS.get(subject.kind, subject.kind)
+
+
+_NOUNS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(CHECKED, "node"), "gpu": "GPU", "cost": "line of the costs", "storage": "mount",
+        "pane": "table", "traffic": "EFA traffic", "xid": "Xid", "sxid": "SXid", "throttle": "clock reason",
+    }
+)  # fmt: skip
 # Kinds whose keys say nothing to anybody.
 _NAMELESS: Mapping[str, str] = {"nccl": "NCCL test", "log": "log line"}
 
@@ -81,7 +93,7 @@ def _shell_name(view: View, subject: Subject) -> tuple[str, str]:
         return _job_node(joins.find_row(view.queue, subject.key))
     if subject.kind == "problem":
         return _problem_node(view, subject.key)
-    return "", f"a {subject.kind} has no machine of its own"
+    return "", f"this {noun(subject)} has no machine of its own"
 
 
 def _job_node(row: QueueRow | None) -> tuple[str, str]:
@@ -108,8 +120,10 @@ def job_behind(view: View, subject: Subject | None) -> tuple[QueueRow | None, st
     if subject is None:
         return None, NOTHING
     keys = _job_keys(view, subject)
-    if len(set(keys)) != 1:
-        return None, f"{len(set(keys))} jobs run there: choose one" if keys else f"no job is behind this {subject.kind}"
+    if not keys:
+        return None, f"no job is behind this {noun(subject)}"
+    if (several := len(set(keys))) > 1:
+        return None, f"{several} jobs run there: choose one"
     row = joins.find_row(view.queue, keys[0])
     return row, "" if row else "the job has left the queue"
 
@@ -128,7 +142,7 @@ def jobs_behind(view: View, subject: Subject | None) -> tuple[list[Job], str]:
         jobs = [job for row in rows if row is not None for job in _parts(row)]
         if not jobs and rows:
             return [], "the job has left the queue"
-    return jobs, "" if jobs else f"no job is behind this {subject.kind}"
+    return jobs, "" if jobs else f"no job is behind this {noun(subject)}"
 
 
 def _parts(row: QueueRow) -> Sequence[Job]:

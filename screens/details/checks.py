@@ -78,9 +78,9 @@ def _others(name: str, own: str, peers: Sequence[check_table.VersionRow]) -> lis
             by_version.setdefault(version, []).append(peer.node)
     ranked = sorted(by_version.items(), key=lambda each: -len(each[1]))
     return [
-        line
+        [*line[:1], f"{version} on ", *line[1:]]
         for version, nodes in ranked[:6]
-        for line in listed("", [f"{version} on ", *(node_link(each) for each in nodes)], most=9)
+        for line in listed("", [node_link(each) for each in nodes], most=8)
     ]
 
 

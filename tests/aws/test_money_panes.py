@@ -55,6 +55,18 @@ async def test_golden_of_the_cost_pane_without_aws(size: tuple[int, int]) -> Non
     assert "AWS is not asked" in text
 
 
+async def test_free_gpus_of_nodes_that_jobs_are_on_are_not_called_nodes_without_a_job() -> None:
+    cluster, _, _ = still_cluster(scenario="idle")
+    cluster.read_once()
+    row = find_row(cluster, "idle:free::")
+    assert row is not None
+    states = {node.name: node for node in cluster.view.nodes or ()}
+    assert any(states[name].gpus_used for name in row.nodes), "one of them has a job"
+    text = " ".join((await shown(cluster, "8", (80, 24), "g", "e")).split())
+    assert "no job is on them" not in text
+    assert "No job has these GPUs" in text
+
+
 async def test_cost_is_by_queue_and_type_and_names_what_is_not_counted(moto: MotoCluster) -> None:
     cluster, _, _ = still_cluster(moto.config)
     cluster.read_once()

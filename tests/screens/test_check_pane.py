@@ -306,6 +306,14 @@ async def test_the_actions_menu_checks_too_and_versions_that_differ_are_told_at_
         await until(pilot, lambda text: "versions differ: kernel" in text)
 
 
+async def test_an_odd_version_is_told_with_what_the_others_have_and_who_they_are() -> None:
+    async with cockpit((120, 40)) as pilot:
+        known(pilot, nodes())
+        await shown(pilot, "m", "m", "g", "enter")
+        assert "versions of gpu-st-p5-2" in pilot.text()
+        assert "2.17.3 on gpu-st-p5-1, gpu-st-p5-3, gpu-st-p5-4" in " ".join(pilot.text().split())
+
+
 async def test_quarantine_proposes_the_failing_check_too() -> None:
     async with changing((120, 40)) as pilot:
         known(pilot, nodes())

@@ -10,7 +10,7 @@ from textual.app import App
 from cockpit.models import Health
 from screens.lines import Subject
 from screens.ssh_shell import open_shell
-from screens.subjects import shell_node
+from screens.subjects import job_behind, jobs_behind, shell_node
 from tests.screens.helpers import screen_text
 from tests.still import still_cluster
 
@@ -25,7 +25,9 @@ async def test_without_a_terminal_or_a_machine_it_says_why() -> None:
             (Subject("node", "gpu-st-p5-1"), "no terminal here"),
             (Subject("node", "gpu-dy-p5-4"), "gpu-dy-p5-4 is powering down: there is no machine"),
             (Subject("node", "\x1b[2Jx"), "is not among the nodes"),
-            (Subject("queue", "gpu"), "a queue has no machine"),
+            (Subject("queue", "gpu"), "this queue has no machine"),
+            (Subject("nccl", "20261130"), "this NCCL test has no machine"),
+            (Subject("cost", "idle:free::"), "this line of the costs has no machine"),
         ):
             open_shell(app, cluster, subject)
             await pilot.pause()
@@ -67,3 +69,15 @@ def test_a_job_has_its_batch_host_and_a_gpu_its_node() -> None:
     node, why = shell_node(view, Subject("problem", problem.key))
     assert (node.name if node else None, why) == (down.name, "")
     assert shell_node(view, Subject("problem", ""))[1] == "this problem is not about one node"
+
+
+@pytest.mark.parametrize(
+    ("kind", "noun"),
+    [("gpu", "GPU"), ("nccl", "NCCL test"), ("efa", "node"), ("log", "log line"), ("storage", "mount")],
+)
+def test_what_has_no_job_is_called_by_its_own_word(kind: str, noun: str) -> None:
+    cluster, _, _ = still_cluster()
+    cluster.read_once()
+    subject = Subject(kind, "nowhere/0")
+    assert job_behind(cluster.view, subject)[1] == f"no job is behind this {noun}"
+    assert jobs_behind(cluster.view, subject)[1] == f"no job is behind this {noun}"
