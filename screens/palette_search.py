@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from cockpit.text import printable
+from screens import palette_words
 from screens.commands import Command, Context, Entry, Name, Names, Provider, Verb
 from screens.palette_entries import PROVIDERS, VERBS
 
@@ -138,11 +139,27 @@ def _rank(entry: Entry, written: str) -> int | None:
         return 3
     if typed in text:
         return 4
+    return _rank_by_words(entry, text, typed)
+
+
+def _rank_by_words(entry: Entry, text: str, typed: str) -> int | None:
+    """The same for what is not called so: by what others call it, by its help, by letters, by all of that."""
+    told, sought = f"{text} {entry.help.casefold()}", palette_words.sought(typed)
+    also = palette_words.also(entry.command.id, entry.command.argument) if len(typed) > 2 else ""
+    if also and _begin_words_of(sought, f"{text} {also}"):
+        return 5  # `kill job`
     if typed in entry.help.casefold():
-        return 5
-    if all(word in f"{text} {entry.help.casefold()}" for word in typed.split()):
-        return 6  # what one asks, in whatever order: `efa used`
-    return 7 if len(typed) > 1 and scattered(typed)(text) else None
+        return 6
+    if all(word in told for word in typed.split()):
+        return 7  # what one asks, in whatever order: `efa used`
+    if len(typed) > 1 and scattered(typed)(text):
+        return 8
+    return 9 if also and _begin_words_of(sought, f"{told} {also}") else None
+
+
+def _begin_words_of(sought: Iterable[str], text: str) -> bool:
+    words = text.split()
+    return all(any(word.startswith(one) for word in words) for one in sought)
 
 
 def scattered(text: str) -> _Test:

@@ -14,13 +14,16 @@ from textual.widgets import Static
 import themes
 from cockpit.cluster import View
 from cockpit.models import Health, Node, NodeState, QueueReading, QueueRow
+from screens import change_offers, palette_words
 from screens.commands import Command, Context, Entry
 from screens.content import plain
 from screens.filters import compile_filter, field_filter
+from screens.key_table import KEYS
+from screens.keymap import DEFAULT
 from screens.keys import bindings, press
 from screens.lines import Subject
 from screens.palette import PaletteInput, PaletteScreen
-from screens.palette_entries import PROVIDERS
+from screens.palette_entries import PROVIDERS, VERBS
 from screens.palette_search import MOST, Catalog
 from tests.screens.golden import assert_golden
 from tests.screens.grid_app import GridApp, node_rows
@@ -82,6 +85,34 @@ def test_with_nothing_typed_all_that_can_be_done_here_comes_first_and_what_canno
 )
 def test_the_best_match_comes_first(typed: str, first: str) -> None:
     assert texts(typed)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("why is my job pending", "explain"),
+        ("which rank hangs", "diagnose ID"),
+        ("which node is bad?", "nodes"),
+        ("shut down for the weekend", "stop the cluster"),
+        ("start it again", "start the cluster"),
+        ("who changed what", "log"),
+        ("what does the idle capacity cost", "cost"),
+        ("nccl history", "NCCL"),
+        ("export table", "export"),
+        ("kill job", "cancel"),  # not `down`, whose help says that jobs are killed
+        ("search output", "output"),
+    ],
+)
+def test_what_people_ask_in_their_own_words_is_found(asked: str, first: str) -> None:
+    changes = change_offers.entries(DEFAULT, lambda offer: "")
+    assert texts(asked, replace(context(VIEW, subject=NODE), changes=changes))[0] == first
+
+
+def test_every_word_of_others_belongs_to_something_that_the_palette_offers() -> None:
+    offers = {offer.id for offer in change_offers.OFFERS}
+    known = {key.id for key in KEYS if key.listed} | offers | {verb.id for verb in VERBS}
+    by_hand = {"traffic", "screenshot", "clusters", "undo", "nccl-run", "nccl-sweep", "app.filter"}
+    assert set(palette_words.ALSO) <= known | by_hand
 
 
 def test_names_come_by_beginning_then_any_part_then_scattered_letters() -> None:
