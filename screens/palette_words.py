@@ -32,7 +32,7 @@ ALSO: Mapping[str, str] = MappingProxyType(
         "pane.log": "audit history changed changes change did errors events who",
         # The thing under the cursor.
         "grid.open": "open show info",
-        "app.explain": "why pending waiting waits starts start reason meaning job node state stuck",
+        "app.explain": "why pending waiting waits reason meaning job node state stuck",
         "subject.output": "log logs tail stdout stderr slurm.out file read search",
         "subject.diagnose": "hang hung hanging stuck deadlock freeze frozen slow straggler stacks nccl timeout",
         "checks.efa": "network fabric rdma libfabric",
