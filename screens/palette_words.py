@@ -57,7 +57,7 @@ ALSO: Mapping[str, str] = MappingProxyType(
         "reboot": "restart",
         "replace": "terminate swap exchange instance broken hardware",
         "quarantine": "isolate reserve keep",
-        "scale": "up down grow shrink more fewer nodes start resize capacity",
+        "scale": "up down grow shrink more fewer nodes resize capacity",
         "queue-down": "close partition stop",
         "queue-up": "open partition",
         "cancel": "kill scancel stop end delete job",
