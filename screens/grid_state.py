@@ -35,9 +35,9 @@ class GridState(Generic[R]):
     def adopt(self, view: Prepared[R], *, home: bool = False) -> None:
         """Take new rows over. The cursor stays with its row and that row on its line of the screen.
 
-        A row that is gone hands the cursor to the one that took its place. At the very top the view stays at
-        the top as long as the cursor row fits, so that what is worst is never hidden above. `home` puts the
-        cursor on the first row whatever happens.
+        A row that is gone hands the cursor to the one that took its place; one that a new filter hides, to the
+        first. At the very top the view stays at the top as long as the cursor row fits, so that what is worst is
+        never hidden above. `home` puts the cursor on the first row whatever happens.
         """
         line, was_at_top = self.cursor - self.top, self.top == 0
         place = 0 if home or self.pinned else self._new_place(view)
@@ -125,6 +125,8 @@ class GridState(Generic[R]):
         if place is not None or self.view is None:
             return place or 0
         old = self.view
+        if view.recipe.keep is not old.recipe.keep:
+            return 0  # somebody types a filter, and looks for the first that fits
         after = range(self.cursor + 1, len(old))
         before = range(min(self.cursor, len(old)) - 1, -1, -1)
         for candidates in (after, before):

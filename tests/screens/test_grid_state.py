@@ -163,6 +163,20 @@ def test_marks_survive_a_filter_that_hides_them() -> None:
     assert (list(state.marks), state.hidden_marks()) == (["n002"], 1)
 
 
+def test_a_filter_that_hides_the_row_under_the_cursor_puts_it_on_the_first_that_fits() -> None:
+    rows = node_rows(9)
+    state = state_at(6, rows)
+    found = Recipe[Row](lambda r: r.name, keep=lambda r: r.name in ("n001", "n003", "n008"))
+    state.adopt(found.prepare(rows))
+    assert state.cursor_key == "n001"
+    state.move_to(1)
+    state.adopt(found.prepare([row for row in rows if row.name != "n003"]))
+    assert state.cursor_key == "n008"  # the filter is the same: the row that took its place
+    narrower = Recipe[Row](lambda r: r.name, keep=lambda r: r.name in ("n003", "n008"))
+    state.adopt(narrower.prepare(rows))
+    assert state.cursor_key == "n008"  # it fits, so it stays
+
+
 def test_range_spans_in_both_directions_and_ends_when_its_row_goes() -> None:
     rows = node_rows(9)
     state = state_at(5, rows)
