@@ -49,7 +49,8 @@ def export_rows(app: App[Any], cluster: str, spec: PaneSpec, rows: Sequence[Any]
 
     def write() -> str:
         paths = export_table(state_dir() / "exports", f"{cluster}-{spec.id}", header, lines)
-        return " ".join(map(str, paths))
+        first, *others, last = (path.suffix if number else str(path) for number, path in enumerate(paths))
+        return f"{', '.join([first, *others])} and {last}"  # four long paths would cover half of a small screen
 
     _write_and_tell(app, write, f"{plural(len(rows), 'line')} exported", "nothing exported")
 

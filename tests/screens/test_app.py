@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -218,6 +219,23 @@ async def test_hostile_names_stay_text_everywhere(tmp_path: Path, monkeypatch: p
     for path in exported:
         assert "\x1b" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_export_is_told_by_one_path_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with cockpit((80, 24)) as pilot:
+        await pilot.read()
+        await pilot.press("x")
+        for _ in range(200):
+            if notes := [note for note in pilot.app._notifications if "exported" in note.title]:
+                break
+            await pilot.settle()
+            threading.Event().wait(0.01)
+        words = str(notes[0].message)
+        path, _, others = words.partition(", ")
+        assert Path(path).is_file()
+        assert others == ".md, .json and .jsonl"
+        assert {each.suffix for each in Path(path).parent.iterdir()} == {".csv", ".md", ".json", ".jsonl"}
 
 
 async def test_pause_and_refresh() -> None:
