@@ -108,8 +108,10 @@ def _low_use(job: Job, held: Sequence[GpuRow], use: Mapping[str, float], rules: 
         yield Problem(f"job:idle:{job.job_id}", Health.WARN, f"job {job.label}", title, step, nodes,
                       count=len(held), about=about(held))  # fmt: skip
     elif low:
+        which = f"{len(low)} of its {len(held)} GPUs" if len(held) > 1 else "its GPU"
         title = (
-            f"{len(low)} of its {len(held)} GPUs are used under {rules.gpu_idle_pct:.0f} % for {minutes} · {job.user}"
+            f"{which} {'is' if len(low) == 1 else 'are'} used under {rules.gpu_idle_pct:.0f} % for {minutes}"
+            f" · {job.user}"
         )
         evidence = ", ".join(f"{row.key} {use[row.key]:.0f} %" for row in low[:8])
         step = "enter on the job: which ranks they are, and what these do"

@@ -75,9 +75,15 @@ def test_a_job_is_idle_only_when_all_its_gpus_are_seen_so() -> None:
 
 def test_gpus_that_are_little_used_and_one_that_lags() -> None:
     found = problems([*BUSY[:3], sample(3, util_pct=30, power_w=180)])
-    assert "1 of its 4 GPUs" in found["job:low:7"].title
+    assert "1 of its 4 GPUs is used under 60 % for 5m" in found["job:low:7"].title
     assert found["job:lag:7:util_pct"].subject == "job 7 p5-1/3"
     assert found["job:lag:7:power_w"].evidence == "p5-1/3 180 W"
+
+
+def test_the_only_gpu_of_a_job_is_not_counted_out_of_one() -> None:
+    node, job = replace(WHOLE, gpus_total=1, gpus_used=1, gpu_indices=(0,)), replace(JOB, gpus=1)
+    found = problems([sample(0, util_pct=30)], node=node, jobs=(job,))
+    assert found["job:low:7"].title == "its GPU is used under 60 % for 5m · maria"
 
 
 def test_small_differences_in_a_waiting_job_are_no_stragglers() -> None:
