@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import gc
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -61,6 +63,7 @@ def _demo(arguments: argparse.Namespace, look: Looks, print_status: Callable[[Cl
         raise ConfigError(f"no scenario named {arguments.scenario!r}; known: {', '.join(SCENARIOS)}")
     # A real cluster may bear the same name; and what was found in one scenario is not true of another.
     keep_apart("demo", arguments.scenario)
+    _hear(_end)
     demo = DemoCluster(nodes=arguments.nodes, scenario=arguments.scenario)
     try:
         if demo.lacks:
@@ -70,7 +73,20 @@ def _demo(arguments: argparse.Namespace, look: Looks, print_status: Callable[[Cl
             return _headless(config, HEADLESS_S if arguments.seconds is None else arguments.seconds, print_status)
         return _show(config, arguments, look(arguments, config))
     finally:
+        _hear(signal.SIG_IGN)  # on its way out already, and keys must not lie about
         demo.stop()
+        _hear(signal.SIG_DFL)
+
+
+def _hear(handler: signal.Handlers | Callable[[int, object], None]) -> None:
+    """What a hang-up or a request to end does until the app listens itself, and once it has ended."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, handler)
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _show(config: Config, arguments: argparse.Namespace, look: Look) -> int:

@@ -66,3 +66,23 @@ def test_a_terminal_that_goes_away_ends_the_cockpit(told: bool, tmp_path: Path) 
             process.wait()
             pytest.fail("it went on without a terminal")
     assert not list(tmp_path.glob("cockpit-demo-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_demo_that_is_ended_before_its_screen_listens_leaves_nothing_behind(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    argv = [sys.executable, "-m", "cockpit", "demo", "--headless", "--seconds", "60"]
+    process = subprocess.Popen(argv, env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 30
+        while not list(tmp_path.glob("cockpit-demo-*/stubs.sock")):  # it is at work, and its keys come next
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert not list(tmp_path.glob("cockpit-demo-*"))
