@@ -11,7 +11,7 @@ from cockpit.catalog.reader import load
 
 @dataclass(frozen=True, slots=True)
 class ProblemFact:
-    """`topic` is one of kind_notes.yaml; `show` holds (head or node, argv with `{node}` and the like)."""
+    """`topic` is one of kind_notes.yaml; `show` holds (here, head or node, argv with `{node}` and the like)."""
 
     means: str = ""
     topic: str = ""

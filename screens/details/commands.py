@@ -23,12 +23,12 @@ def fill(argv: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def commands(show: Iterable[tuple[str, Sequence[str]]], words: Mapping[str, str]) -> list[Line]:
-    """A line for each (head or node, argv) whose words are all known."""
+    """A line for each (here, head or node, argv) whose words are all known; here is where the cockpit runs."""
     lines: list[Line] = []
     for where, argv in show:
         filled = fill(argv, words)
-        if filled and (where == "head" or words.get("node")):
-            lines.append(command("head" if where == "head" else words["node"], *filled))
+        if filled and (where in ("here", "head") or words.get("node")):
+            lines.append(command(where if where in ("here", "head") else words["node"], *filled))
     return lines
 
 
@@ -50,7 +50,7 @@ def problem_words(cluster: Cluster, problem: Problem) -> dict[str, str]:
     first: dict[str, str] = {}
     for kind, key in problem.about:
         first.setdefault(kind, key)
-    words: dict[str, str] = {}
+    words = {"cluster": cluster.config.name}
     row = find_row(cluster.view.queue, first["job"]) if "job" in first else None
     if row is not None:
         words |= job_words(row.lead)

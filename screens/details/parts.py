@@ -143,6 +143,6 @@ def problem_section(problems: Iterable[Problem], now: float) -> list[Line]:
 
 
 def command(where: str, *argv: str) -> Line:
-    """The exact command that shows something, to be copied; `where` it runs: "head" or a node's name."""
-    place = "on the head" if where == "head" else f"on {where}"
+    """The exact command that shows something, to be copied; `where` it runs: "here", "head" or a node's name."""
+    place = {"here": "from here", "head": "on the head"}.get(where, f"on {where}")
     return [(f"  {place:<{LABEL_WIDTH}}  ", "dim"), shlex.join(argv)]
