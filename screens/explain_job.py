@@ -13,7 +13,7 @@ from cockpit.kinds.notes import kind_note
 from cockpit.models import Health, Job, Node
 from cockpit.words import count
 from screens.details.commands import commands, job_words
-from screens.details.job import job_problems, states
+from screens.details.job import dependency_pieces, job_problems, states
 from screens.details.job_place import job_place
 from screens.details.job_where import rank_lines
 from screens.details.parts import jobs_listed, known_nodes, listed, node_link, nodes_line, problem_section
@@ -62,6 +62,8 @@ def _so_here(cluster: Cluster, job: Job, told: Explanation) -> list[Line]:
         lines += _room(cluster, job, nodes)
     if told.code == "Priority":
         lines += _ahead(cluster, job)
+    if told.code.startswith("Dependency"):
+        lines += listed("depends on", dependency_pieces(job.dependency, cluster.view.queue), "")
     if told.code.startswith("Partition"):
         for name in job.partitions:
             state = queue_state(cluster, name)

@@ -87,7 +87,7 @@ def _what(row: QueueRow, queue: QueueReading | None) -> list[Line]:
         *facts([("name", job.name), ("user", job.user), ("account", job.account)]),
         *listed("queue", [queue_link(name) for name in job.partitions]),
         *facts([("qos", job.qos), ("asks for", asks), ("priority", count(job.priority))]),
-        *listed("depends on", _dependency(job.dependency, queue), ""),
+        *listed("depends on", dependency_pieces(job.dependency, queue), ""),
         *_components(job, queue),
         *facts(
             [
@@ -103,7 +103,7 @@ def _what(row: QueueRow, queue: QueueReading | None) -> list[Line]:
     ]
 
 
-def _dependency(text: str, queue: QueueReading | None) -> list[Piece]:
+def dependency_pieces(text: str, queue: QueueReading | None) -> list[Piece]:
     """Slurm's text, in which every job that is still in the queue is a link."""
     pieces: list[Piece] = []
     at = 0

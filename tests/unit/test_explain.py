@@ -235,6 +235,15 @@ def test_a_problem_of_a_code_or_a_node_is_explained_down_to_the_words() -> None:
     assert "is over" in texts(explain(cluster, Subject("problem", "nope")))
 
 
+def test_a_job_that_waits_for_another_is_explained_with_that_other_and_its_state() -> None:
+    cluster, _, _ = watched()
+    lines = explain(cluster, Subject("job", "48237"))  # afterok:48219
+    assert "afterok:48219 running" in texts(lines)
+    assert ("job", "48219") in leads_to(lines)
+    never = texts(explain(cluster, Subject("job", "48236")))
+    assert "depends on" in never
+
+
 def test_a_queue_is_explained_by_its_reasons() -> None:
     cluster, _, _ = watched()
     lines = explain(cluster, Subject("queue", "gpu"))
