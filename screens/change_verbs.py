@@ -37,13 +37,18 @@ def other_entries(lock: ReadOnly, pointed: Pointed) -> Iterator[Entry]:
 
 def arm_names(context: Context) -> Names:
     """How long a cluster may be armed: the usual times."""
-    return Names(_USUAL, lambda index: Name(_USUAL[index], _USUAL[index]))
+    return Names(_USUAL, lambda index: Name(_USUAL[index], _USUAL[index], _arms(seconds_of(_USUAL[index]) or 0.0)))
 
 
 def arm_time(context: Context, text: str) -> Name | None:
     """Any other time up to the longest."""
     seconds = seconds_of(text)
-    return Name(text, text, span(seconds)) if seconds and seconds <= LONGEST_S else None
+    return Name(text, text, _arms(seconds)) if seconds and seconds <= LONGEST_S else None
 
 
-ARM = Verb("arm", "arm 15m", "Allow changes of a read-only cluster for a while.", arm_names, "", resolve=arm_time)
+def _arms(seconds: float) -> str:
+    return f"Allow changes for {span(seconds)}, then it is read-only again."
+
+
+_HELP = "Allow changes of a read-only cluster for a while."
+ARM = Verb("arm", "arm 15m", _HELP, arm_names, "", resolve=arm_time, as_typed=True)

@@ -104,7 +104,8 @@ class Names:
 class Verb:
     """A word that takes a name, such as `node`. `resolve` finds what is not in `names`, such as a task of an array.
 
-    `lacking` says why there are no names at all; `quick` names are also found without the verb.
+    `lacking` says why there are no names at all; `quick` names are also found without the verb. With `as_typed`
+    what `resolve` finds comes before the names that are only alike: `5m` is not `15m`.
     """
 
     id: str
@@ -115,6 +116,7 @@ class Verb:
     quick: bool = False
     quick_from: int = 2  # letters, before its names are also looked for without the verb
     resolve: Callable[[Context, str], Name | None] = lambda context, text: None
+    as_typed: bool = False
 
     def entry(self, name: Name) -> Entry:
         """The entry of one name."""

@@ -89,8 +89,8 @@ class Catalog:
         if not len(names):
             return Found((), verb.lacking)
         found = _first(names.matching(rest, fuzzy=True), MOST + 1) if rest else names.first(MOST + 1)
-        if not found and (exact := verb.resolve(self._context, rest)) is not None:
-            found = [exact]
+        if (verb.as_typed or not found) and (exact := verb.resolve(self._context, rest)) is not None:
+            found = [exact, *(name for name in found if name.value != exact.value)]
         if not found:
             return Found((), f"no {verb.id} matches “{rest}” among {len(names):,}")
         more = f"the first {MOST} of {len(names):,}; type more of the name" if len(found) > MOST else ""

@@ -87,6 +87,18 @@ def test_the_best_match_comes_first(typed: str, first: str) -> None:
     assert texts(typed)[0] == first
 
 
+def test_a_cluster_is_armed_for_the_time_that_was_typed_not_for_one_that_looks_like_it() -> None:
+    found = {typed: Catalog(context(VIEW)).find(f"arm {typed}").entries for typed in ("5m", "1m", "90s", "2", "15m")}
+    assert {typed: entries[0].command for typed, entries in found.items()} == {
+        typed: Command("arm", typed) for typed in found
+    }
+    assert [entry.text for entry in found["15m"]] == ["arm 15m"]
+    assert "5m" in found["5m"][0].help
+    assert "2m" in found["2"][0].help  # a number alone is minutes
+    assert texts("arm ")[0] == "arm 15m"
+    assert all(entry.help for entry in Catalog(context(VIEW)).find("arm ").entries)
+
+
 @pytest.mark.parametrize(
     ("asked", "first"),
     [
