@@ -89,7 +89,7 @@ def _warnings(look: PowerLook, how: How, *, head: bool) -> tuple[str, ...]:
         told.append(f"the fleet is {fleet.status}: this turns an unfinished start round")
     if how is How.AFTER_JOBS:
         told.append("queues stay closed until the next start; this waits here, and ends when the cockpit ends")
-        told.append("when it ends before the fleet is stopped, open each again: `cockpit queue up NAME`")
+        told.append("if it ends before the fleet is stopped, open each again: `cockpit queue up NAME`")
         told.append("for a stop that needs no open cockpit: `cockpit stop --at`")
     if head and machine is not None:
         told += public_address_warning(machine)

@@ -73,7 +73,7 @@ def _lost(look: PowerLook, how: How) -> tuple[str, ...]:
 
 def _warnings(look: PowerLook, left: Collection[object], *, head: bool) -> tuple[str, ...]:
     told = ["a stopped GPU instance may not get its capacity back when it is started"]
-    told.append("when it ends before they are stopped, the nodes stay drained: `cockpit resume NODES`")
+    told.append("if the cockpit ends before they are stopped, the nodes stay drained: `cockpit resume NODES`")
     machine = look.head
     if head and machine is not None and left:
         told.append("the head stays on, since what is left out goes on running")
