@@ -115,14 +115,32 @@ def _plan(
         tier=NAMED,
         count=1,
         jobs=jobs,
-        effects=effects,
+        effects=(*effects, by_aws(cluster)),
         irreversible=power.irreversible,
-        warnings=(*warnings, *power.warnings),
+        warnings=(*warnings, *power.warnings, *guessed(cluster)),
         left_out=power.left_out,
         wishes=(wish,) if fleet_ordered else (),
         needs=needs,
         strict=True,
     )
+
+
+def by_aws(cluster: Cluster) -> str:
+    """In which account this happens: two may have a cluster of the same name."""
+    reading = cluster.view.aws
+    caller = reading.caller.data if reading else None
+    where = (reading.region if reading else "") or "its region"
+    if caller is None or not caller.account:
+        return f"in {where} of an AWS account that was not told (sts:GetCallerIdentity)"
+    return f"in AWS account {caller.account}, {where}, as {caller.arn}"
+
+
+def guessed(cluster: Cluster) -> tuple[str, ...]:
+    """Said while only the entry's name tells which stack is meant: the head, which knows, may say another."""
+    scope = cluster.aws.scope()
+    if not scope.stack or cluster.config.stack or cluster.slurm.known_facts() is not None:
+        return ()
+    return (f"stack {scope.stack} is meant by the name of the config's entry alone: `stack: NAME` makes it certain",)
 
 
 def _steps(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from actions import blast
 from actions.errors import ActionError, Refusal
+from actions.fleet import by_aws, guessed
 from actions.spec import COUNTED, NAMED, Context, Finding, HurtJob, Look, Options, Plan, Step, Targets
 from actions.who import who
 from cockpit.aws_orders import AwsOrder, order_of
@@ -117,8 +118,8 @@ def _plan(
         tier=tier,
         count=len(steps),
         jobs=jobs,
-        effects=effects,
-        warnings=warnings,
+        effects=(*effects, by_aws(cluster)),
+        warnings=(*warnings, *guessed(cluster)),
         left_out=left_out,
         wishes=(wish,),
         needs=(AWS,),

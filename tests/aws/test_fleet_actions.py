@@ -87,6 +87,22 @@ def test_a_plan_lists_jobs_money_and_steps_and_writes_nothing(desk: Desk) -> Non
     assert desk.status == "RUNNING"
 
 
+def test_a_plan_names_the_account_and_a_stack_that_is_only_guessed(
+    desk: Desk, moto: MotoCluster, tmp_path: Path
+) -> None:
+    assert any(
+        line.startswith("in AWS account 123456789012, us-east-1, as arn:aws:") for line in desk.plan(STOP).effects
+    )
+    moto.set_fleet("STOPPED")
+    blind = Desk(moto, tmp_path / "b")
+    blind.cluster.slurm._facts = None  # the head is off and was never asked
+    blind.head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "no route", "is it on?"))
+    told = "stack prod is meant by the name of the config's entry alone"
+    assert any(line.startswith(told) for line in blind.plan(START).warnings)
+    sure = Desk(moto, tmp_path / "c", replace(moto.config, stack="prod"))
+    assert not any(line.startswith(told) for line in sure.plan(START).warnings)
+
+
 def test_stop_is_proved_by_dynamodb_and_ec2(desk: Desk) -> None:
     plan = desk.plan(STOP)
     desk.happens = [lambda: desk.moto.set_fleet("STOPPING"), *[
