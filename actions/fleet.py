@@ -18,7 +18,7 @@ from cockpit.cost import compute_usd_h
 from cockpit.cost_report import LIST_NOTE, cost_of, hour_if_up, usd
 from cockpit.fleet_power import How, PowerPlan, PowerStep
 from cockpit.formats.hostlist import fold
-from cockpit.formats.job_states import STARTED
+from cockpit.formats.job_states import HOLDING
 from cockpit.output_ages import output_ages
 from cockpit.power_looks import start_plan, stop_plan
 from cockpit.sources.aws import AWS as AWS_SOURCE
@@ -167,7 +167,7 @@ def _jobs(cluster: Cluster, how: How) -> tuple[HurtJob, ...]:
     """Running jobs first; waiting ones stay in the queue, which Slurm keeps."""
     queue = cluster.view.queue
     jobs = queue.jobs if queue else ()
-    running = [job for job in jobs if job.state in STARTED]
+    running = [job for job in jobs if job.state in HOLDING]
     waiting = [job for job in jobs if job.state == "PD"]
     if how is How.NOW:
         hit = blast.killed(cluster, running)

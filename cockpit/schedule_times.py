@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -30,7 +30,7 @@ class When:
         """The same a little later, on the clock of the wall."""
         later = self.first.replace(tzinfo=None) + timedelta(minutes=minutes)
         days_on = self.days_on + (later.date() - self.first.date()).days
-        return When(later.replace(tzinfo=self.first.tzinfo), self.every, days_on)
+        return When(_real(later.replace(tzinfo=self.first.tzinfo)), self.every, days_on)
 
     @property
     def zone(self) -> str:
@@ -62,7 +62,7 @@ def read_when(text: str, now: datetime, every: str = "") -> When:
     if hour > 23 or minute > 59:
         raise ValueError(f"{text!r}: there is no such time of day")
     if match["date"]:
-        return _on_date(match["date"], hour, minute, now, every)
+        return _there(_on_date(match["date"], hour, minute, now, every))
     first = _at(now, hour, minute)
     wanted = DAYS.index(match["day"][:3].upper()) if match["day"] else None
     allowed = range(5) if every == "weekday" else range(7)
@@ -71,7 +71,20 @@ def read_when(text: str, now: datetime, every: str = "") -> When:
     days = allowed if wanted is None else (wanted,)
     while first <= now or first.weekday() not in days:
         first = _at(first + timedelta(days=1), hour, minute)
-    return When(first, every)
+    return _there(When(first, every))
+
+
+def _there(when: When) -> When:
+    """The same; raises ValueError for one that the clocks leave out: what EventBridge does then is not told."""
+    if not when.every and _real(when.first) != when.first:
+        raise ValueError(f"{when.first:%a %d %b} has no {when.first:%H:%M}: the clocks go forward then")
+    return when
+
+
+def _real(moment: datetime) -> datetime:
+    """What the clock on the wall shows at that moment: an hour later for a time that summer time leaves out."""
+    shown = moment.astimezone(timezone.utc).astimezone(moment.tzinfo)
+    return shown.replace(fold=moment.fold) if shown.replace(tzinfo=None) != moment.replace(tzinfo=None) else moment
 
 
 def _on_date(date: str, hour: int, minute: int, now: datetime, every: str) -> When:

@@ -16,6 +16,7 @@ from typing import Any
 from cockpit.aws_models import AwsScope
 from cockpit.aws_orders import AwsOrder
 from cockpit.fleet_power import PowerStep, aws_step
+from cockpit.formats.job_states import HOLDING
 from cockpit.models import Job
 from cockpit.schedule_times import When
 from cockpit.text import printable
@@ -206,8 +207,8 @@ def target_of(schedule: Mapping[str, Any]) -> str:
 
 
 def still_running(jobs: Iterable[Job], at: float) -> tuple[Job, ...]:
-    """Jobs that run now and may still run then: whatever does is killed, since a schedule asks nobody."""
-    return tuple(job for job in jobs if job.state == "R" and (job.ends_at is None or job.ends_at > at))
+    """Jobs that hold nodes now and may still then: whatever does is killed, since a schedule asks nobody."""
+    return tuple(job for job in jobs if job.state in HOLDING and (job.ends_at is None or job.ends_at > at))
 
 
 def role_policy(owner: Owner, account: str) -> dict[str, Any]:

@@ -87,6 +87,15 @@ def test_a_plan_lists_jobs_money_and_steps_and_writes_nothing(desk: Desk) -> Non
     assert desk.status == "RUNNING"
 
 
+def test_jobs_whose_nodes_still_boot_are_in_the_plan(desk: Desk) -> None:
+    assert desk.cluster.view.queue is not None
+    booting = {job.job_id for job in desk.cluster.view.queue.jobs if job.state == "CF"}
+    assert booting
+    hit = {job.job_id: job for job in desk.plan(STOP).jobs}
+    assert booting <= hit.keys()
+    assert not any(hit[job].loses for job in booting)  # nothing of theirs was done yet
+
+
 def test_a_plan_names_the_account_and_a_guessed_stack(desk: Desk, moto: MotoCluster, tmp_path: Path) -> None:
     assert desk.plan(STOP).effects[-1].startswith("in AWS account 123456789012, us-east-1, as arn:aws:")
     moto.set_fleet("STOPPED")

@@ -57,6 +57,18 @@ def test_what_is_no_time_to_come_is_refused(text: str) -> None:
         read_when(text, NOW)
 
 
+def test_a_time_that_the_clocks_leave_out_is_refused_and_no_shift_leads_into_it() -> None:
+    friday = datetime(2027, 3, 26, 12, 0, tzinfo=BERLIN)  # on Sunday 02:00 becomes 03:00
+    for text in ("Sun 02:30", "2027-03-28 02:00"):
+        with pytest.raises(ValueError, match="Sun 28 Mar has no 02:"):
+            read_when(text, friday)
+    assert read_when("Sun 01:45", friday).shifted(30).expression == "at(2027-03-28T03:15:00)"
+    assert read_when("Sun 03:00", friday).expression == "at(2027-03-28T03:00:00)"
+    assert read_when("Sun 02:30", friday, "week").expression == "cron(30 2 ? * SUN *)"
+    back = datetime(2027, 10, 29, 12, 0, tzinfo=BERLIN)
+    assert read_when("Sun 02:30", back).shifted(30).expression == "at(2027-10-31T03:00:00)"
+
+
 def test_a_shift_over_midnight_takes_the_day_along() -> None:
     when = read_when("Fri 23:45", NOW, "week").shifted(30)
     assert when.expression == "cron(15 0 ? * SAT *)"
@@ -147,7 +159,8 @@ def test_plain_slurm_stops_its_instances_and_the_head_half_an_hour_later(moto: M
 def test_jobs_that_may_still_run_then_are_known() -> None:
     at = 1000.0
     jobs = (Job(1, "R", ends_at=900.0), Job(2, "R", ends_at=1100.0), Job(3, "R"), Job(4, "PD", ends_at=2000.0))
-    assert [job.job_id for job in still_running(jobs, at)] == [2, 3]
+    more = (Job(5, "S"), Job(6, "CF"))  # suspended ones die, too
+    assert [job.job_id for job in still_running((*jobs, *more), at)] == [2, 3, 5, 6]
 
 
 def test_the_role_may_do_just_this(moto: MotoCluster) -> None:
