@@ -46,6 +46,11 @@ class StepResult:
         """True when it may have taken effect although it failed."""
         return self.fault is not None and self.fault.kind in UNCLEAR
 
+    @property
+    def denied(self) -> bool:
+        """True when it was refused for want of a right, and so has changed nothing."""
+        return self.fault is not None and self.fault.kind is FaultKind.DENIED
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -66,6 +71,20 @@ class Result:
         return self.outcome == "ok"
 
     @property
+    def changed(self) -> frozenset[str]:
+        """The targets that were, or may have been, changed.
+
+        Of a list Slurm changes all that it can and then tells one error: what is as wished after that counts, too.
+        """
+        good = {name for name, finding in self.findings.items() if finding.look in (Look.DONE, Look.UNDERWAY)}
+        return frozenset(
+            name
+            for each in self.steps
+            for name in each.step.subjects
+            if each.unclear or name not in each.failed or (name in good and not each.denied)
+        )
+
+    @property
     def can_undo(self) -> bool:
         """True when something was done and there is a way back."""
-        return bool(self.plan.undo) and any(result.fault is None or result.unclear for result in self.steps)
+        return bool(self.plan.undo) and bool(self.changed)

@@ -73,15 +73,10 @@ def end(cluster: Cluster, result: Result) -> dict[str, Any]:
         "text": result.text,
         "notes": list(result.notes),
         "results": [_step_record(each) for each in result.steps],
-        "changed": _joined(sorted(changed(result)), scope),
+        "changed": _joined(sorted(result.changed), scope),
         "verified": {look: _joined(names, scope) for look, names in looks.items()},
         "findings": dict(list(open_.items())[:_MOST_FINDINGS]),
     }
-
-
-def changed(result: Result) -> set[str]:
-    """The targets that were, or may have been, changed."""
-    return {name for each in result.steps for name in each.step.subjects if each.unclear or name not in each.failed}
 
 
 def _step_record(result: StepResult) -> dict[str, Any]:

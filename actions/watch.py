@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from actions.capture import CAPTURE
 from actions.outcome import OnProgress, Progress, Result, StepResult
 from actions.spec import Finding, Look, Plan, Scope, Wish
-from cockpit.models import Fault, FaultError, FaultKind
+from cockpit.models import Fault, FaultError
 from cockpit.words import plural
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _outcome(results: Sequence[StepResult], findings: Findings, stop: str, *, cu
     if stop == "cancelled":
         return "cancelled"
     faults = [result for result in results if result.fault]
-    if any(result.fault.kind is FaultKind.DENIED for result in results if result.fault):
+    if any(result.denied for result in results):
         return "failed"  # what is so all the same was so before, or is somebody else's doing
     if stop or any(finding.look is Look.FAILED for finding in findings.values()):
         return "failed"

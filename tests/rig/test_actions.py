@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +341,21 @@ def test_slurm_reads_every_list_that_is_folded(rig: Rig) -> None:
     names = ["gpu-st-p5-1", "gpu-st-p5-2", "n08", "n9", "n010", "rack1n06-ib", "rack1n07-ib", "ip-10-0-1-2", "login",
              "h99999", "h100000", "big100000000000000004", "big100000000000000005", "a1b2", "a1b3"]  # fmt: skip
     assert sorted(slurm(rig, "scontrol", "show", "hostnames", fold(names)).split()) == sorted(names)
+
+
+def test_of_a_list_that_slurm_does_in_part_the_part_can_be_undone(rig: Rig) -> None:
+    """One node is resumed by somebody else in the very moment: scontrol does the others and exits with 1."""
+    slurm(rig, "scontrol", "update", "nodename=gpu-st-p5-[1-2]", "state=drain", "reason=x")
+    cluster = Cluster(load_config(rig.config()).clusters["rig"], watch_gpus=False)
+    try:
+        cluster.read_once()
+        plan = action("resume").plan(cluster, node_targets(cluster, "gpu-st-p5-[1-2]"))
+        slurm(rig, "scontrol", "update", "nodename=gpu-st-p5-2", "state=resume")
+        result = Runner(cluster).run(replace(plan, again=None), "2", lambda _: None)
+        assert result.steps[0].rc == 1
+        assert "gpu-st-p5-1" in result.changed
+        cluster.read_once()
+        back = undo_of(AuditLog("rig").entries()[-1], cluster)
+        assert back.steps[0].argv[-2:] == ("state=drain", "reason=x")
+    finally:
+        cluster.stop()

@@ -12,6 +12,7 @@ import pytest
 
 from actions.job_wishes import Requeued
 from actions.spec import Look, Plan
+from actions.undo import undo_of
 from cockpit.formats.job_now import JobNow
 from cockpit.hosts.base import Completed
 from tests.unit.action_kit import Kit, is_write
@@ -50,6 +51,23 @@ def test_a_drain_without_an_answer_is_not_proved_by_a_node_that_was_down_before(
     plan = kit.plan("drain", DEAD, reason="x")
     answer_writes(kit, b"slurm_update error: Socket timed out on send/recv operation\n")
     assert kit.run(plan).outcome == "unverified"
+
+
+def test_what_slurm_did_before_its_error_can_be_undone(kit: Kit) -> None:
+    """Seen on 22.05: of a list every node that can be is drained, then `Invalid node name specified` and exit 1."""
+    plan = kit.plan("drain", "gpu-st-p5-[4-5]", reason="x")
+    real = kit.head.run
+
+    def run(argv: Sequence[str], **options: Any) -> Completed:
+        done = real(argv, **options)
+        error = b"slurm_update error: Invalid node name specified\n"
+        return Completed(1, b"", error, 0.1) if is_write(argv) and "state=drain" in argv else done
+
+    kit.head.run = run  # type: ignore[method-assign]
+    kit.run(plan)
+    kit.read()
+    assert kit.run(undo_of(kit.log.entries()[-1], kit.cluster)).outcome == "ok"
+    assert not any(kit.head.sim.nodes[f"gpu-st-p5-{number}"].drain for number in (4, 5))
 
 
 def test_a_denied_command_is_a_failure_whatever_the_cluster_shows(kit: Kit) -> None:
