@@ -57,8 +57,7 @@ def quarantine(cluster: Cluster, targets: Targets, options: Options) -> Plan:
         )
     for hosts, some in host_batches(names):
         draft.admin(f"note why on {hosts}", ["update", f"nodename={hosts}", REASON], some)
-    held = tuple((name, reservation_of(name)) for name in names)
-    wishes: tuple[Wish, ...] = (Reserved(names, held),)
+    wishes: tuple[Wish, ...] = (Reserved(names, tuple((name, reservation_of(name)) for name in names)),)
     return draft.plan(
         f"quarantine {fold(names)}",
         tier=COUNTED,
