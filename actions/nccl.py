@@ -20,7 +20,7 @@ from actions.outcome import Result
 from actions.spec import COUNTED, UNDONE_EASILY, Action, Finding, Look, Options, Plan, Scope, Targets
 from actions.targets import known_nodes, nodes_by_name
 from cockpit.cost_report import hour_of, usd
-from cockpit.formats.job_now import JobNow, named_args, parse_jobs_now
+from cockpit.formats.job_now import JobNow, job_now_args, named_args, parse_jobs_now
 from cockpit.formats.job_states import STARTED, job_state
 from cockpit.models import FaultError, FaultKind
 from cockpit.nccl.rounds import HOLD_S, SWEEP_PREFIX, allocation_of, hold_argv, sweep_request
@@ -183,10 +183,23 @@ def _seen(job: JobNow) -> Finding:
 
 
 def jobs_named(cluster: Cluster, name: str) -> tuple[JobNow, ...]:
-    """The jobs of that very name, ended ones too as long as Slurm remembers them; raises FaultError."""
+    """The jobs of that very name, ended ones too as long as Slurm remembers them; raises FaultError.
+
+    The controller sends its whole queue for this: to look again and again, ask by id.
+    """
     mark = secrets.token_hex(6)
+    return _jobs_now(cluster, named_args(name, mark), mark)
+
+
+def job_by_id(cluster: Cluster, job_id: int) -> tuple[JobNow, ...]:
+    """That job, ended or not; () when Slurm has forgotten it. Raises FaultError."""
+    mark = secrets.token_hex(6)
+    return _jobs_now(cluster, job_now_args([str(job_id)], mark, each_task=False), mark)
+
+
+def _jobs_now(cluster: Cluster, args: Sequence[str], mark: str) -> tuple[JobNow, ...]:
     try:
-        raw = cluster.slurm.read("squeue", named_args(name, mark), "looking for the test's job")
+        raw = cluster.slurm.read("squeue", args, "looking for the test's job")
     except FaultError as error:
         if error.fault.kind is FaultKind.MISSING:
             return ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from actions.nccl import end_plan, jobs_named, started_job
+from actions.nccl import end_plan, job_by_id, jobs_named, started_job
 from actions.outcome import Result
 from actions.runner import Runner
 from cockpit.formats.job_states import STARTED, job_state
@@ -218,9 +218,10 @@ class LiveTest(Live):
 
     def _watch_job(self, stream: LineStream, done: threading.Event) -> None:
         """A test that fails prints no last line: then the end of its job is the end."""
+        assert self.job_id is not None
         while not done.wait(LOOK_S):
             try:
-                jobs = jobs_named(self.cluster, self.name)
+                jobs = job_by_id(self.cluster, self.job_id)
             except FaultError:
                 continue
             self._last_state = ", ".join(job_state(job.state).word for job in jobs) or "Slurm has forgotten it"

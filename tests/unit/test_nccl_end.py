@@ -9,6 +9,7 @@ import pytest
 
 from actions import nccl_live
 from actions.audit import AuditLog
+from actions.nccl import job_by_id
 from actions.nccl_live import end_jobs
 from cockpit.demo.programs.asked_jobs import LOGIN
 from cockpit.models import FaultError, FaultKind
@@ -62,3 +63,14 @@ def test_it_is_refused_where_nothing_may_change_and_says_what_is_left(tmp_path: 
     assert told.value.fault.kind is FaultKind.DENIED
     assert job_id in told.value.fault.next_step
     assert not [argv for argv in kit.head.calls if is_write(argv)]
+
+
+def test_a_job_that_is_looked_at_every_second_is_asked_for_by_its_id(tmp_path: Path) -> None:
+    """By its name the controller would send its whole queue each time."""
+    kit = Kit(tmp_path)
+    job_id = int(own_job(kit))
+    (job,) = job_by_id(kit.cluster, job_id)
+    assert job.job_id == job_id
+    last = kit.head.calls[-1]
+    assert str(job_id) == last[last.index("-j") + 1]
+    assert job_by_id(kit.cluster, 999_999) == ()
