@@ -24,6 +24,7 @@ from cockpit.diagnosis.gathered import GatheredGpu
 from cockpit.diagnosis.layout import homes, world_size
 from cockpit.rank_models import Pulse, RankProcess
 
+_NAMELESS = "its node could not tell which process is which rank"
 _OTHER_PART = "it seems to belong to another part of this heterogeneous job"
 _LISTEN, _ESTABLISHED = "0A", "01"
 _BUSY_NS = 0.3  # of the time between two looks: then it computes
@@ -159,17 +160,27 @@ def _lacking(
     nodes: Sequence[NodeEvidence],
 ) -> list[Rank]:
     """Ranks without a process: missing, or not read when their node gave no answer."""
-    unread = {node.name for node in nodes if node.sweep is None or node.sweep.processes is None}
+    unread = {
+        node.name: "its node has not answered" for node in nodes if node.sweep is None or node.sweep.processes is None
+    }
+    unread |= {node.name: _NAMELESS for node in nodes if node.name not in unread and _nameless(node)}
     found = []
     for rank in wanted:
         if rank in leads:
             continue
         node = table.get(rank, "")
         if node in unread or (not node and unread):
-            found.append(Rank(rank, node, None, UNREAD, "its node has not answered", sure=bool(node)))
+            words = unread.get(node) or next(iter(unread.values()))
+            found.append(Rank(rank, node, None, UNREAD, words, sure=bool(node)))
         else:
             found.append(Rank(rank, node, None, MISSING, "there is no process of it", sure=bool(node)))
     return found
+
+
+def _nameless(node: NodeEvidence) -> bool:
+    """True when neither environments nor Slurm's list say which rank the processes that are there belong to."""
+    there = node.sweep.processes if node.sweep is not None else None
+    return any(process.env_why for process in there or ()) and not leads_of(node)
 
 
 def _gpus_by_place(gpus: Sequence[GatheredGpu]) -> dict[tuple[str, str, int], GatheredGpu]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cockpit.diagnosis.diagnose import Diagnosis, diagnose
+from cockpit.diagnosis.evidence import UNREAD
 from cockpit.diagnosis.gathered import GatheredGpu, gathered_from, gathered_json
 from cockpit.diagnosis.report import diagnosis_json, diagnosis_lines
 from tests.unit.diagnosis_kit import (
@@ -263,6 +264,21 @@ def test_ranks_without_environments_come_from_slurms_list() -> None:
     found = diagnose(whole)
     assert (found.verdict.ranks, found.verdict.nodes) == ((5,), ("p5-2",))
     assert any("must be the job's owner or root" in why for _, why in found.evidence.missing)
+
+
+def test_a_node_that_could_not_tell_its_ranks_has_not_lost_them() -> None:
+    """On a busy node `scontrol listpids` may not answer in time, and a login that is not root reads no environment."""
+    whole = gathered()
+    for node in whole.nodes:
+        told = [json.loads(line) for line in node.lines]
+        pids = [[str(1000 + one["rank"]), "77", "0", str(one["local"]), str(one["rank"])] for one in told[1]["ps"]]
+        for process in told[1]["ps"]:
+            process |= {"env": "denied", "rank": None, "local": None, "lead": 0}
+        told.insert(1, {"k": "l", "pids": pids if node.name == "p5-1" else []})
+        whole = whole.with_node(replace(node, lines=tuple(json.dumps(line).encode() for line in told)))
+    found = diagnose(whole)
+    assert [rank.state for rank in found.evidence.ranks if rank.node == "p5-2"] == [UNREAD] * 4
+    assert found.verdict.nodes == ()
 
 
 # Reports, and back from JSON.
