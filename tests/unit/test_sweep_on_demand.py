@@ -240,3 +240,30 @@ def test_files_that_no_time_was_left_for_are_told_as_unread(tmp_path: Path) -> N
     with rank(tmp_path) as process:
         lines = swept(tmp_path, process.pid, pyspy=str(slow), deadline=1.5)
     assert "no time was left" in missing(lines)["files of the ranks"]
+
+
+def test_a_process_whose_memory_is_locked_is_told_and_hangs_nothing(tmp_path: Path) -> None:
+    """What it hangs in may hold the lock of its memory: who reads its environment or arguments waits too."""
+    proc = tmp_path / "proc"
+    (proc / "77").mkdir(parents=True)
+    (proc / "uptime").write_text("1000.0 1.0\n")
+    (proc / "77/stat").write_text("77 (python3) D " + " ".join(["1"] * 18) + " 500 0 0 0\n")
+    (proc / "77/cgroup").write_text(f"0::/system.slice/slurmstepd.scope/job_{JOB}/step_0/user/task_3\n")
+    for name in ("environ", "cmdline"):
+        os.mkfifo(proc / "77" / name)  # opening it blocks, as reading that of such a process does
+    lines = swept(tmp_path, 77, proc=str(proc), deadline=12.0)
+    told = next(line["ps"] for line in lines if line["k"] == "p")
+    assert [(one["pid"], one["s"]) for one in told] == [(77, "D")]
+    assert lines[-1]["k"] == "e"
+    assert "environments" in missing(lines)
+
+
+def test_a_record_is_told_once_and_places_without_one_are_not(tmp_path: Path) -> None:
+    """It is looked for in several places, each in a child: they lie on network file systems as a rule."""
+    record = tmp_path / "fr_3"
+    record.write_bytes(b"{}")
+    home = tmp_path / "home" / ".cache" / "torch"
+    home.mkdir(parents=True)
+    with rank(tmp_path, HOME=str(tmp_path / "home"), TORCH_FR_DUMP_TEMP_FILE=str(tmp_path / "fr_")) as process:
+        lines = swept(tmp_path, process.pid, deadline=8.0)
+    assert [line["is"]["path"] for line in lines if line["k"] == "f"] == [str(record)]

@@ -89,7 +89,8 @@ def _about(proc: str, pid: int, job: int, listed: bool, with_environ: bool) -> "
         process["step"], process["task"] = step, task
         process["cpu"] = int(words[11]) + int(words[12])
         process["threads"] = int(words[17])
-        process["prog"] = _program(base)
+        # Whatever holds the lock of an environment holds that of the arguments, too.
+        process["prog"] = _program(base) if with_environ else ""
     return process
 
 

@@ -37,7 +37,7 @@ DEFAULTS = {
     "pyspy": "",
     "mount_check": "",
 }
-_LIST_S, _SCAN_S, _CLOSE_S, _SPY_S, _MOUNT_S, _TAIL_S = 2.0, 2.5, 2.0, 4.0, 3.0, 3.0
+_LIST_S, _SCAN_S, _CLOSE_S, _FIND_S, _SPY_S, _MOUNT_S, _TAIL_S = 2.0, 2.5, 2.0, 1.0, 4.0, 3.0, 3.0
 _MAX_RANKS, _SPIES, _MAX_TAILS = 64, 8, 20
 
 
@@ -56,8 +56,9 @@ class Sweep:
         """All pieces, the most telling first."""
         self._tell(self._hello())
         processes = self._processes()
-        self._leads = [process for process in processes if process.get("lead")][:_MAX_RANKS]
-        self._tell({"k": "p", "t": time.time(), "ps": processes})
+        if processes is not None:  # what could not be read must not look like what is not there
+            self._leads = [process for process in processes if process.get("lead")][:_MAX_RANKS]
+            self._tell({"k": "p", "t": time.time(), "ps": processes})
         self._look()
         self._tell({"k": "e", "t": time.time(), "no": self._missing})
 
@@ -74,7 +75,7 @@ class Sweep:
             "scope": read_text(f"{self._proc}/sys/kernel/yama/ptrace_scope"),
         }
 
-    def _processes(self) -> "list[Process]":
+    def _processes(self) -> "list[Process] | None":
         listed = self._listed()
         for with_environ in (True, False):
             child = self._ask(
@@ -87,7 +88,7 @@ class Sweep:
                     self._missing.append(["environments", "reading one did not end: a process hangs in the kernel"])
                 return told
         self._missing.append(["processes", _why(told)])
-        return []
+        return None
 
     def _listed(self) -> "list[int]":
         child = self._ask(program([self._options["scontrol"], "listpids", str(self._job)]), _LIST_S)
@@ -177,6 +178,8 @@ class Sweep:
     def _take(self, piece: "_Piece") -> None:
         if piece.done and not piece.told:
             piece.told = True
+            if not piece.said:  # there is no such file
+                return
             self._tell({"k": piece.kind, "t": time.time(), "pid": piece.pid, "is": piece.said})
 
     def _take_dumps(self, dumps: "list[pyspy.Dump]", told: "set[int]", number: int) -> None:
@@ -188,13 +191,18 @@ class Sweep:
     def _spy_path(self, pids: "list[int]") -> str:
         if self._options["stacks"] != "1" or not pids:
             return ""
-        path = self._options["pyspy"] or pyspy.find(self._proc, pids)
+        path = self._options["pyspy"] or self._found_spy(pids)
         if not path and self._packed_spy:
             path = self._shipped.unpack(self._packed_spy)
         if not path:
             none = "no py-spy on this node that belongs to root or to this login (a job's own is not run)"
             self._missing.append(["stacks", self._shipped.why or none])
         return path
+
+    def _found_spy(self, pids: "list[int]") -> str:
+        """Looked for in a child: a virtual environment may lie on the very file system that hangs."""
+        told = _json(self._ask(answer(functools.partial(pyspy.find, self._proc, pids)), _FIND_S))
+        return told if isinstance(told, str) else ""
 
     def _triggers(self) -> "list[_Piece]":
         """One for each rank that has a named pipe for its flight recorder; none unless that was asked for."""
@@ -244,10 +252,16 @@ class Sweep:
             if not isinstance(environ, dict) or not isinstance(rank, int):
                 continue
             since = booted + int(str(lead["start"])) / os.sysconf("SC_CLK_TCK") - 5
-            for path in tails.record_paths(environ, rank, f"{self._proc}/{lead['pid']}/root"):
+            # Whether one is there is looked at in the child as well: the home may hang.
+            for path in dict.fromkeys(tails.record_places(environ, rank, self._root_of(lead))):
                 body = answer(functools.partial(tails.record, path, since))
                 found.append(_Piece(self._nursery, "f", int(str(lead["pid"])), body, _TAIL_S, path))
         return found
+
+    def _root_of(self, lead: "Process") -> str:
+        """Where its root directory lies, "" when it sees the same files as we do."""
+        own, its = (_link(f"{self._proc}/{each}/ns/mnt") for each in ("self", lead["pid"]))
+        return "" if own and own == its else f"{self._proc}/{lead['pid']}/root"
 
     def _wait(self, seconds: float) -> None:
         fds = [child.fd for child in self._nursery.children if child.fd >= 0]
@@ -315,6 +329,13 @@ def _json(child: "Child | None") -> object:
         return json.loads(bytes(child.out).decode("utf-8", "replace"))
     except ValueError:
         return {"error": child.ending()}
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def _why(told: object) -> str:

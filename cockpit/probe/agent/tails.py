@@ -1,7 +1,6 @@
 """Files that ranks write: the ends of their logs, and flight records. Each is read in a child."""
 
 import base64
-import glob
 import os
 import time
 import zlib
@@ -32,7 +31,7 @@ def tail(path: str) -> "dict[str, object]":
 
 
 def record(path: str, since: float) -> "dict[str, object]":
-    """A flight record, if it is of this run and not too big."""
+    """A flight record, if it is of this run and not too big; {} when there is none."""
     if not is_plain(path):
         return {}
     told = os.stat(path)
@@ -49,13 +48,8 @@ def packed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, 6)).decode()
 
 
-def record_paths(environ: "dict[str, str]", rank: int, root: str) -> "list[str]":
-    """Where a rank's flight record lies; `root` is its own root directory as seen from here."""
-    return [path for base in record_places(environ, rank, root) for path in glob.glob(glob.escape(base))]
-
-
 def record_places(environ: "dict[str, str]", rank: int, root: str) -> "list[str]":
-    """Where it would lie."""
+    """Where a rank's flight record would lie; `root` is its own root directory as seen from here. Looks at nothing."""
     stems = [
         environ[name] for name in ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE") if name in environ
     ]
