@@ -137,6 +137,20 @@ def end_jobs(cluster: Cluster, name: str, *, deadline_s: float = END_S) -> None:
         nap.wait(LOOK_S / 2)
 
 
+def cut_short(cluster: Cluster, name: str, over: threading.Event) -> None:
+    """End the jobs of that name, also those that come late, until `over`; on a thread of its own.
+
+    While a salloc waits for the prologs of its nodes, nothing but the end of its job keeps it from getting them.
+    """
+
+    def work() -> None:
+        while not over.wait(LOOK_S):
+            with contextlib.suppress(FaultError):
+                end_jobs(cluster, name)
+
+    threading.Thread(target=work, name="nccl-cut-short", daemon=True).start()
+
+
 def job_ended(state: str) -> bool:
     """Whether a job of that short state will not run any more."""
     return state not in STARTED and state != "PD" and job_state(state).kind in ("good", "bad")

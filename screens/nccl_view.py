@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from actions.nccl_bench import Bench
-from actions.nccl_live import Live, LiveSweep, LiveTest
+from actions.nccl_live import Live, LiveSweep, LiveTest, cut_short
 from actions.spec import Plan
 from cockpit.models import FaultError
 from cockpit.sources.base import unexpected
@@ -79,10 +79,12 @@ class Watched:
         return LiveTest(bench.cluster, test)
 
     def stop(self) -> None:
-        """Cancel it: the submission that is under way still ends, then its job is cancelled."""
-        self.stopping = True
+        """Cancel it: a job that comes of the submission under way is cancelled as soon as it is there."""
+        first, self.stopping = not self.stopping, True
         if self.live is not None:
             self.live.stop()
+        elif first:
+            cut_short(self.bench.cluster, self.bench.name, self.over)
 
     @property
     def unsent(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from actions import nccl_live
 from actions.audit import AuditLog
 from actions.nccl import job_by_id
-from actions.nccl_live import end_jobs
+from actions.nccl_live import end_jobs, job_ended
 from cockpit.demo.programs.asked_jobs import LOGIN
 from cockpit.models import FaultError, FaultKind
 from tests.still import StillClock
@@ -74,3 +76,16 @@ def test_a_job_that_is_looked_at_every_second_is_asked_for_by_its_id(tmp_path: P
     last = kit.head.calls[-1]
     assert str(job_id) == last[last.index("-j") + 1]
     assert job_by_id(kit.cluster, 999_999) == ()
+
+
+def test_a_submission_that_still_waits_is_cut_short_by_the_end_of_its_job(tmp_path: Path) -> None:
+    kit = Kit(tmp_path)
+    kit.clock.__class__ = Moving
+    job_id = int(own_job(kit))
+    over = threading.Event()
+    nccl_live.cut_short(kit.cluster, NAME, over)
+    until = time.monotonic() + 20
+    while not all(job_ended(job.state) for job in job_by_id(kit.cluster, job_id)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    over.set()
