@@ -91,7 +91,7 @@ def _heat_row(node: str, rows: tuple[GpuRow, ...], metric: Metric, steady: float
     unread = all(one is Freshness.NEVER for one in told)
     stale = Freshness.LIVE not in ([watch_freshness(rows[0].watch, steady)] if unread else told)
     cells = tuple(_cell(row, metric, stale or one is Freshness.LIVE) for row, one in zip(rows, told, strict=True))
-    return HeatRow(node, node, cells, stale=stale)
+    return HeatRow(node, node, cells, stale=stale, unread=unread)
 
 
 def _cell(row: GpuRow, metric: Metric, current: bool) -> HeatCell:

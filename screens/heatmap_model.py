@@ -30,13 +30,17 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class HeatRow:
-    """One row, such as a node; `key` names it for ever. `stale` says that all of its cells tell what was."""
+    """One row, such as a node; `key` names it for ever. `stale` says that all of its cells tell what was.
+
+    Of a row that is also `unread`, nothing was ever known: it is drawn alike and called otherwise.
+    """
 
     key: str
     label: str
     cells: tuple[HeatCell, ...]
     note: str = ""
     stale: bool = False
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Tally:
     states: tuple[tuple[Health, int], ...] = ()
     missing: int = 0
     stale_rows: int = 0
+    unread_rows: int = 0
 
 
 def tally(rows: Sequence[HeatRow]) -> Tally:
@@ -60,7 +65,9 @@ def tally(rows: Sequence[HeatRow]) -> Tally:
             elif step_of(cell.value) is None:
                 missing += 1
     worst_first = tuple((health, states[health]) for health in reversed(Health) if states[health])
-    return Tally(sum(len(row.cells) for row in rows), worst_first, missing, sum(row.stale for row in rows))
+    stale = [row for row in rows if row.stale]
+    unread = sum(row.unread for row in stale)
+    return Tally(sum(len(row.cells) for row in rows), worst_first, missing, len(stale) - unread, unread)
 
 
 def step_of(value: float | None) -> int | None:

@@ -44,8 +44,9 @@ def title_pieces(title: str, noun: str, rows: int | None, count: Tally, stale: s
         pieces += [(dot, "dim"), (f"{signs.states[health]} {number:,}", STATE_TOKENS[health])]
     if count.missing:
         pieces.append((f"{dot}{count.missing:,} no value", "dim"))
-    if count.stale_rows:
-        pieces.append((f"{dot}{count.stale_rows:,} row{'s' * (count.stale_rows > 1)} stale", "dim"))
+    for number, word in ((count.stale_rows, "stale"), (count.unread_rows, "not read")):
+        if number:
+            pieces.append((f"{dot}{number:,} row{'s' * (number > 1)} {word}", "dim"))
     return tuple(pieces)
 
 
@@ -107,7 +108,7 @@ def description(row: HeatRow | None, column: int, cell: HeatCell | None, noun: s
             word = "unknown" if cell.health is Health.UNKNOWN else word
             pieces += [(f" {signs.dot} ", "dim"), (f"{sign} {word}", STATE_TOKENS[cell.health])]
     words = [] if cell is None else [cell.text or ("no value" if cell.value is None else ""), cell.group]
-    words += [row.note, "stale" if row.stale else ""]
+    words += [row.note, "stale" if row.stale and not row.unread else ""]
     for text in words:
         if text:
             pieces += [(f" {signs.dot} ", "dim"), (text, "text")]

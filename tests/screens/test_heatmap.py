@@ -72,6 +72,17 @@ async def test_a_lost_gpu_keeps_its_cell_and_a_missing_value_is_a_dot() -> None:
         assert "no value" in screen_lines(app)[-1]
 
 
+async def test_a_row_that_was_never_read_is_not_called_stale() -> None:
+    never = HeatRow("k2", "gpu-st-p5-2", (HeatCell(None, "not read"),) * 8, stale=True, unread=True)
+    app = HeatApp([*heat_rows(1), never])
+    async with app.run_test(size=SIZE, notifications=True) as pilot:
+        assert "1 row not read" in screen_lines(app)[0]
+        await pilot.press("j")
+        assert screen_lines(app)[-1].endswith("GPU 0 · not read")
+        assert "stale" not in screen_text(app)
+        assert screen_lines(app)[3].startswith("○gpu-st-p5-2")
+
+
 async def test_a_stale_row_is_grey_and_says_so() -> None:
     rows = [*heat_rows(1), replace(with_cell(heat_rows(2), 1, 0, LOST)[1], stale=True)]
     app = HeatApp(rows)
