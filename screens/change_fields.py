@@ -100,7 +100,7 @@ class Field(Horizontal):
         self._line = None if self._flag else FieldInput(guard, option.title)
 
     def compose(self) -> ComposeResult:
-        yield Static(plain("" if self._flag else self.option.name), classes="label")
+        yield Static(plain("" if self._flag else self.option.name.replace("_", " ")), classes="label")
         yield self.entry
 
     @property

@@ -156,7 +156,7 @@ class PlanDialog(Undisturbed[Agreed | Question | None]):
         if first is not None and first.value in (None, ""):
             if isinstance(self.focused, Flag):
                 return  # there will be a plan once the first question is answered
-            self._note("type a whole number" if first.option.kind == "number" else f"type the {first.option.name}")
+            self._note("type a whole number" if first.option.kind == "number" else f"type {first.option.title}")
             return
         self._make_plan()
 

@@ -8,18 +8,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 
+import themes
 from actions.runner import Running
-from actions.spec import Options, Plan, Scope, Step, Targets
+from actions.spec import Option, Options, Plan, Scope, Step, Targets
 from cockpit.config import ClusterConfig
 from screens.arm import arm_dialog
+from screens.change_fields import Field
+from screens.guard import Guard
+from screens.last_steps import LookApp
 from screens.leaving import LeaveDialog
 from screens.lines import Line
+from screens.plan_dialog import PlanDialog
 from screens.runs import Run
 from tests.screens.change_app import changing, without_pauses
 from tests.screens.golden import assert_golden
-from tests.screens.helpers import Driven
+from tests.screens.helpers import Driven, screen_text
 from tests.screens.menu_app import MenuApp, opened
 from tests.screens.test_app import HOSTILE, SIZES
 from tests.still import StillClock
@@ -39,6 +45,31 @@ async def test_golden_of_arming(size: tuple[int, int]) -> None:
     config = ClusterConfig("prod", production=True, read_only=True)
     async with opened(lambda: arm_dialog(config, 900), size) as (app, _):
         assert_golden(f"arm-{size[0]}x{size[1]}", app.text())
+
+
+async def test_a_line_to_fill_is_called_by_words_not_by_a_name_of_the_program() -> None:
+    class Lines(LookApp[None]):
+        CSS_PATH = themes.STYLESHEET
+
+        def compose(self) -> ComposeResult:
+            yield Field(Option("start_at", "word", "when to start again"), Guard())
+
+    app = Lines()
+    async with app.run_test(size=(60, 5)):
+        assert screen_text(app).lstrip().startswith("start at ")
+
+
+async def test_what_has_to_be_typed_first_is_asked_for_in_the_words_of_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_pauses(monkeypatch, tmp_path)
+    async with changing(pane="4") as at:
+        at.cursor_to("48219")
+        await at.press("colon", *"signal", "enter")
+        await at.until(lambda: isinstance(at.app.screen, PlanDialog))
+        await at.until(lambda: at.app.screen.focused is not None)
+        await at.press("enter")
+        await at.until(lambda: "type which signal, such as USR1" in at.said())
 
 
 @sizes
