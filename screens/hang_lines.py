@@ -59,8 +59,9 @@ def hang_title(look: DiagnosisLook, way: str, shown: Shown) -> list[Piece]:
     pieces: list[Piece] = [(way, "bright")]
     told = f"{look.answered} of {plural(look.nodes, 'node')} answered" if look.nodes else "asking Slurm"
     if look.running:
-        pieces += [(f"{dot}looking: {told}, {span(shown.steady - look.began_at)}", "accent"), (", esc stops", "dim")]
-        return pieces
+        # The key first: a narrow screen cuts the end.
+        pieces += [(f"{dot}looking", "accent"), (", esc stops", "dim")]
+        return [*pieces, (f": {told}, {span(shown.steady - look.began_at)}", "accent")]
     if look.stopped:
         pieces.append((f"{dot}stopped after {told}", "warning"))
     if look.seen_at is not None:

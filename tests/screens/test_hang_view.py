@@ -58,10 +58,10 @@ async def test_from_the_key_to_the_verdict_and_back(tmp_path: Path) -> None:
 async def test_it_fills_in_and_says_how_far_it_is(tmp_path: Path) -> None:
     async with hanging(tmp_path) as app:
         await app.press("H")
-        await app.until(lambda: "looking: 0 of 4 nodes answered" in app.text())
+        await app.until(lambda: "looking, esc stops: 0 of 4 nodes answered" in app.text())
         for name in app.hosts[:3]:
             app.may[name].set()
-        await app.until(lambda: "looking: 3 of 4 nodes answered" in app.text())
+        await app.until(lambda: "looking, esc stops: 3 of 4 nodes answered" in app.text())
         await app.until(lambda: f"rank 5 on {app.hosts[1]}" in app.text())
         assert "more answers come: it may change" in app.text()
         app.all_may()
@@ -141,7 +141,7 @@ async def test_a_whole_answer_stays_while_the_next_one_begins(tmp_path: Path) ->
         for event in app.may.values():
             event.clear()
         await app.press("r")
-        await app.until(lambda: "looking: 0 of 4 nodes answered" in app.text())
+        await app.until(lambda: "looking, esc stops: 0 of 4 nodes answered" in app.text())
         assert f"HUNG, likely: rank 5 on {app.hosts[1]}" in app.text()
 
 

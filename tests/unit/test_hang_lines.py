@@ -136,9 +136,9 @@ def test_titles() -> None:
         )
 
     running = DiagnosisLook("7", running=True, began_at=97.0)
-    assert title(running) == "queue › job 7 · looking: asking Slurm, 3s, esc stops"
+    assert title(running) == "queue › job 7 · looking, esc stops: asking Slurm, 3s"
     partly = replace(running, answered=3, nodes=8)
-    assert title(partly) == "queue › job 7 · looking: 3 of 8 nodes answered, 3s, esc stops"
+    assert title(partly) == "queue › job 7 · looking, esc stops: 3 of 8 nodes answered, 3s"
     assert title(replace(partly, running=False, seen_at=95.0)) == "queue › job 7 · looked 5s ago, r looks again"
     stopped = replace(partly, running=False, stopped=True)
     assert title(stopped) == "queue › job 7 · stopped after 3 of 8 nodes answered, r looks again"
