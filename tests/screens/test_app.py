@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,8 +15,7 @@ from cockpit.cluster import Cluster
 from cockpit.clusters import Clusters
 from cockpit.config import ClusterConfig
 from cockpit.hosts.base import Completed
-from cockpit.models import Fault, FaultError, FaultKind, Health, Problem
-from screens.details.problem import problem_lines
+from cockpit.models import Fault, FaultError, FaultKind
 from tests.screens.golden import assert_golden
 from tests.screens.helpers import screen_lines, screen_text
 from tests.still import StillClock, StillHost, still_cluster
@@ -97,25 +95,6 @@ async def test_golden_of_each_pane(pane: str, key: str, size: tuple[int, int]) -
         await pilot.read()
         await pilot.press(key)
         assert_golden(f"{pane}-{size[0]}x{size[1]}", pilot.text())
-
-
-async def test_a_head_that_cannot_be_reached_is_tested_from_here_not_only_on_that_head() -> None:
-    async with cockpit(pane="1") as pilot:
-        pilot.head.fault = FaultError(Fault(FaultKind.UNREACHABLE, "reaching head", "connection refused"))
-        await pilot.read()
-        await pilot.press("enter")
-        text = " ".join(pilot.text().split())
-        assert "from here cockpit doctor --cluster still" in text
-        assert "on the head scontrol ping" in text  # it is Slurm that is not read
-
-
-def test_what_slurm_cannot_tell_is_not_asked_of_its_controller() -> None:
-    cluster, _, _ = still_cluster()
-    for names, asks_slurm in (("aws", False), ("gpus", False), ("nodes, queue, slurm", True), ("aws, queue", True)):
-        problem = Problem(f"source:{names}", Health.CRITICAL, names, "it fails", "", "")
-        words = str(problem_lines(cluster, problem))
-        assert "cockpit doctor --cluster still" in words
-        assert ("scontrol ping" in words) is asks_slurm
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -239,23 +218,6 @@ async def test_hostile_names_stay_text_everywhere(tmp_path: Path, monkeypatch: p
     for path in exported:
         assert "\x1b" not in path.read_text()
         assert path.stat().st_mode & 0o777 == 0o600
-
-
-async def test_an_export_is_told_by_one_path_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    async with cockpit((80, 24)) as pilot:
-        await pilot.read()
-        await pilot.press("x")
-        for _ in range(200):
-            if notes := [note for note in pilot.app._notifications if "exported" in note.title]:
-                break
-            await pilot.settle()
-            threading.Event().wait(0.01)
-        words = str(notes[0].message)
-        path, _, others = words.partition(", ")
-        assert Path(path).is_file()
-        assert others == ".md, .json and .jsonl"
-        assert {each.suffix for each in Path(path).parent.iterdir()} == {".csv", ".md", ".json", ".jsonl"}
 
 
 async def test_pause_and_refresh() -> None:
