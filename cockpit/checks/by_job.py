@@ -18,7 +18,8 @@ from cockpit.formats.hostlist import fold
 
 NAME_PREFIX = "cockpit-look-"
 WAIT_S = 60  # for nodes that were idle a moment ago
-STARTS_S = 60  # prolog, step, and the first words of the slowest node
+STARTS_S = 60  # the step, and the first words of the slowest node
+PROLOGS_S = 300  # before Slurm's limit begins to count; ParallelCluster's GPU health check takes minutes there
 _MARK = "cockpit-look"
 # As lines: srun cuts what is longer than 1,024 bytes, and mixes what several tasks say in one.
 _TASK = f"""echo "{_MARK} ${{SLURMD_NODENAME:-$(uname -n)}}"
@@ -47,7 +48,7 @@ class JobLook:
     @property
     def deadline_s(self) -> float:
         """When srun has ended for certain, with what Slurm needs to notice its limit."""
-        return WAIT_S + 60.0 * self.limit_min + 90
+        return WAIT_S + PROLOGS_S + 60.0 * self.limit_min + 90
 
 
 def srun_args(look: JobLook, argv: Sequence[str]) -> tuple[str, ...]:
