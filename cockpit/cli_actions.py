@@ -10,10 +10,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cockpit.config import Config, ConfigError
-from cockpit.text import printable
+from cockpit.text import printable, printable_lines
 
 if TYPE_CHECKING:
     from actions.errors import ActionError
@@ -325,13 +325,11 @@ class Session:
 
     def _watched(self, plan: Plan, typed: str, how: str) -> Result:
         """Run it on its own thread; ctrl-c sends nothing more and watches no longer, then tells what was done."""
-        self._sender = self._runner()
-        running: Running = self._sender.start(plan, typed, self._progress, how=f"{how} {typed!r}")
+        self._sender = sender = self._runner()
+        running = sender.start(plan, typed, self._progress, how=f"{how} {typed!r}")
         while True:
             try:
-                result = running.wait()
-                assert result is not None
-                return result
+                return cast("Result", running.wait())
             except KeyboardInterrupt:
                 if running.cancelled.is_set():
                     raise
@@ -368,11 +366,6 @@ class Session:
     def _print_json(self, record: Mapping[str, Any]) -> None:
         json.dump(record, sys.stdout, ensure_ascii=False, indent=1)
         print(flush=True)
-
-
-def printable_lines(text: str) -> str:
-    """A text of several lines, each harmless."""
-    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def _forget_typed_ahead() -> None:

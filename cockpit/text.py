@@ -36,6 +36,11 @@ def printable(raw: str | bytes) -> str:
     return _UNSAFE.sub(_stand_in, text)
 
 
+def printable_lines(text: str) -> str:
+    """A text of several lines, each harmless."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 def cut(text: str, most: int) -> str:
     """The text, or its first `most` characters and `…`: who names a job with a megabyte must not slow every screen."""
     return text if len(text) <= most else text[:most] + "…"

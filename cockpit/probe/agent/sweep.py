@@ -50,6 +50,7 @@ class Sweep:
         self._nursery = Nursery()
         self._until = time.monotonic() + float(options["deadline"])
         self._missing: list[list[str]] = []
+        self._told_mounts = b""
         self._leads: "list[Process]" = []  # noqa: UP037
 
     def run(self) -> None:
@@ -128,7 +129,6 @@ class Sweep:
         files: list[_Piece] = []
         told: set[int] = set()
         started, dump_round = time.monotonic(), 1
-        told_mounts = b""
         while time.monotonic() < self._until:
             now = time.monotonic()
             mounts.step(now)
@@ -137,10 +137,7 @@ class Sweep:
                 self._take(piece)
             _step_some(dumps, now)
             self._take_dumps(dumps, told, 1)
-            rows = mounts.take(False)
-            if rows is not None and compact(rows) != told_mounts:
-                told_mounts = compact(rows)
-                self._tell({"k": "m", "t": time.time(), "rows": rows})
+            self._tell_mounts(mounts)
             for piece in asked:
                 piece.step(now)
             ready = all(piece.done for piece in close + asked) and all(dump.done for dump in dumps)
@@ -167,6 +164,12 @@ class Sweep:
         if unread or (self._leads and not files):
             words = ", ".join(sorted(piece.path for piece in unread)[:4])
             self._missing.append(["files of the ranks", f"no time was left to read {words or 'them'}"])
+
+    def _tell_mounts(self, mounts: Mounts) -> None:
+        rows = mounts.take(False)
+        if rows is not None and compact(rows) != self._told_mounts:
+            self._told_mounts = compact(rows)
+            self._tell({"k": "m", "t": time.time(), "rows": rows})
 
     def _close_body(self, pid: int) -> "Body":
         port = next((p for p in (_port(lead) for lead in self._leads) if p), None)
