@@ -27,6 +27,7 @@ PREFIX = "cockpit-rig-"
 STARTING_S = 60  # so long a rig may have files and no process yet
 UNSHARE = ("unshare", "-m", "-p", "-f", "--mount-proc", "--kill-child")
 # Where to look when something does not come up.
+STUCK_S = 5.0
 HEAD_DAEMONS = ("sshd", "munged", "slurmctld")
 NODE_DAEMONS = ("sshd", "munged", "slurmd")
 
@@ -249,15 +250,20 @@ class Rig(Machines):
         self.boot(HEAD)
         self._await(HEAD, until, self._controller_up)
         self.slurm("sh", "-c", "squeue -h -a -o %A | xargs -r scancel")
-        self.wait_for(self._settled, max(1.0, until - time.monotonic()), "the static nodes to be idle")
+        stuck_at: dict[str, float] = {}
+        self.wait_for(
+            lambda: self._settled(stuck_at), max(1.0, until - time.monotonic()), "the static nodes to be idle"
+        )
 
-    def _settled(self) -> bool:
+    def _settled(self, stuck_at: dict[str, float]) -> bool:
+        """`stuck_at`: since when each node waits for a power-up."""
         states = self._states()
         for name, state in states.items():
             if "drain" in state or state.startswith("down"):
                 self.slurm("scontrol", "update", f"nodename={name}", "state=resume")
             if name in self.static_nodes:
                 self._settle_static(name, state)
+                self._unstick(name, state, stuck_at)
             elif not state.endswith(("powered_down", "powering_down")):
                 self.slurm("scontrol", "update", f"nodename={name}", "state=power_down")
         return self._static_idle() and all(self._slurmd_listens(name) for name in self.static_nodes)
@@ -269,6 +275,14 @@ class Rig(Machines):
             self.slurm("scontrol", "update", f"nodename={name}", "state=power_up")
         elif "powering" not in state and not self.is_up(name):
             self.boot(name)
+
+    def _unstick(self, name: str, state: str, stuck_at: dict[str, float]) -> None:
+        """A power-up that comes when the node is up already is never carried out and never forgotten (22.05)."""
+        if not state.endswith("+power_up"):
+            stuck_at.pop(name, None)
+        elif time.monotonic() - stuck_at.setdefault(name, time.monotonic()) > STUCK_S:
+            self.slurm("scontrol", "update", f"nodename={name}", "state=power_down")
+            del stuck_at[name]
 
     def _slurmd_listens(self, name: str) -> bool:
         # The controller may still call a node idle that has just been killed.
