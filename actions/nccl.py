@@ -107,7 +107,8 @@ def _sweep_plan(
         effects=(
             f"{plural(jobs, 'test')} in {plural(rounds, 'round')}, some more for suspects",
             _takes(cluster, test, limit_min, usual_s=rounds * TYPICAL_S),
-            "the job is cancelled when the sweep ends, is stopped, or the cockpit goes away",
+            "the job is cancelled when the sweep ends, is stopped, or the cockpit goes away; killed while it waits for "
+            "the nodes' prologs, the cockpit leaves it to its time limit",
         ),
         warnings=remarks(test),
         left_out=left,
