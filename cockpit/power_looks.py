@@ -43,6 +43,10 @@ def _described(cluster: Cluster) -> Mapping[str, Any]:
 
 def stop_plan(cluster: Cluster, how: How = How.NOW, *, head: bool = False) -> PowerPlan:
     """The plan to stop this cluster; waits for AWS, raises FaultError."""
+    if how is How.AFTER_JOBS and cluster.view.nodes is None:  # then nothing would be closed before the wait
+        fault = cluster.store.state(NODES).error
+        why = fault.why if fault is not None else "Slurm was not read"
+        raise FaultError(Fault(FaultKind.MISSING, "the queues to close", why, "stop now, or once Slurm answers"))
     return _kind(cluster).stop_plan(power_look(cluster), how, head=head)
 
 
