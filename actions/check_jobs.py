@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from actions.checks import idle_of
 from actions.draft import Draft
-from actions.errors import ActionError, Refusal
 from actions.nodes import NEEDS
 from actions.outcome import Result, StepResult
 from actions.spec import UNDONE_EASILY, Action, Options, Plan, Scope, Targets
-from actions.targets import known_nodes, nodes_by_name
+from actions.targets import nodes_by_name
 from cockpit.checks.by_job import JobLook, srun_args
 from cockpit.checks.judge import drift
 from cockpit.checks.models import CheckRun, NodeResult
@@ -24,7 +24,6 @@ from cockpit.checks.runner import CheckRunner, Target
 from cockpit.formats.look import NodeLook
 from cockpit.kept_lines import run_id
 from cockpit.models import Fault, FaultKind, Node
-from cockpit.nccl.run import idle_nodes
 from cockpit.probe.look import look_argv
 from cockpit.words import plural, span
 
@@ -55,12 +54,8 @@ def looker(cluster: Cluster, kind: str) -> CheckRunner:
 
 
 def _plan(cluster: Cluster, targets: Targets, options: Options, kind: str, queue: str) -> Plan:
-    names = known_nodes(cluster, targets.names)
+    free, left = idle_of(cluster, targets, "a job would have to wait for nodes that are not idle")
     nodes = nodes_by_name(cluster)
-    free, left = idle_nodes([nodes[name] for name in names])
-    if not free:
-        told = ", ".join(f"{name} {why}" for name, why in left[:5])
-        raise ActionError(Refusal.REFUSED, f"a job would have to wait for nodes that are not idle: {told}")
     asking = looker(cluster, kind).asking()
     draft = Draft(cluster, f"{kind}-check-job", targets, options)
     looks = [JobLook(*group, asking.deadline_s) for group in _groups([nodes[name] for name in free], queue)]

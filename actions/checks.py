@@ -153,15 +153,20 @@ def deep_action(request: DeepRequest) -> Action:
     )
 
 
+def idle_of(cluster: Cluster, targets: Targets, why: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """The targets that are idle, and the others with the reason; ActionError with `why` where none is."""
+    nodes = nodes_by_name(cluster)
+    free, left = idle_nodes([nodes[name] for name in known_nodes(cluster, targets.names)])
+    if not free:
+        told = ", ".join(f"{name} {reason}" for name, reason in left[:5])
+        raise ActionError(Refusal.REFUSED, f"{why}: {told}")
+    return free, left
+
+
 def _deep_plan(cluster: Cluster, targets: Targets, options: Options, request: DeepRequest) -> Plan:
     if request.level not in LEVELS:
         raise ActionError(Refusal.USAGE, f"dcgmi's levels are {', '.join(map(str, LEVELS))}")
-    names = known_nodes(cluster, targets.names)
-    nodes = nodes_by_name(cluster)
-    free, left = idle_nodes([nodes[name] for name in names])
-    if not free:
-        told = ", ".join(f"{name} {why}" for name, why in left[:5])
-        raise ActionError(Refusal.REFUSED, f"diagnostics take the GPUs for themselves, so idle nodes only: {told}")
+    free, left = idle_of(cluster, targets, "diagnostics take the GPUs for themselves, so idle nodes only")
     test = DeepRequest(free, request.level, request.partition, request.account, request.output_dir, request.name)
     draft = Draft(cluster, "gpu-dcgm", targets, options)
     draft.step("submit the diagnostics", "sbatch", submit_argv(test)[1:], free, as_root=False)

@@ -78,6 +78,11 @@ class PowerLook:
         return next((i for i in found if i.id == wanted), None) or next((i for i in found if i.role == "head"), None)
 
     @property
+    def closed_queues(self) -> list[str]:
+        """Queues in which nothing starts, as a stop after the jobs leaves them."""
+        return [name for name, state in self.queues.items() if state in ("down", "drain")]
+
+    @property
     def region(self) -> str:
         return self.reading.region or self.reading.scope.region or ""
 

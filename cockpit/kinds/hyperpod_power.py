@@ -131,7 +131,7 @@ def _warnings(look: PowerLook, shrinks: list[str]) -> list[str]:
     told = ["the number of nodes comes only as far as quota and capacity allow"] if not shrinks else []
     if shrinks and any(job.state == "R" for job in look.jobs):
         told.append("jobs on the nodes that go are killed")
-    closed = [name for name, state in look.queues.items() if state in ("down", "drain")]
+    closed = look.closed_queues
     if closed and not shrinks:
         told.append(f"closed stay the queues {', '.join(closed)}, so that no job starts: `cockpit queue up NAME`")
     return told

@@ -119,7 +119,7 @@ def start(look: PowerLook) -> PowerPlan:
 
 def _closed(look: PowerLook) -> str:
     """What an interrupted stop leaves behind in a fleet that runs."""
-    closed = [name for name, state in look.queues.items() if state in ("down", "drain")]
+    closed = look.closed_queues
     return f"; closed are the queues {', '.join(closed)}: `cockpit queue up NAME` opens one" if closed else ""
 
 
@@ -145,7 +145,7 @@ def _start_effects(look: PowerLook) -> tuple[str, ...]:
 
 def _start_warnings(look: PowerLook) -> tuple[str, ...]:
     told = []
-    closed = [name for name, state in look.queues.items() if state in ("down", "drain")]
+    closed = look.closed_queues
     if closed:
         told.append(f"a start opens every queue again, also {', '.join(closed)}, which somebody has closed")
     fleet, machine = look.reading.fleet.data, look.head

@@ -14,15 +14,7 @@ from actions.rights import Rights
 from cockpit.demo.jobs import Ask
 from tests.unit.action_kit import Kit, running, waiting
 
-
-@pytest.fixture(autouse=True)
-def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 def test_several_hundred_marked_jobs_go_in_chunks(kit: Kit) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +16,9 @@ from cockpit.formats.job_now import JobNow
 from cockpit.hosts.base import Completed
 from tests.unit.action_kit import Kit, is_write
 
+pytestmark = pytest.mark.usefixtures("own_state")
+
 DEAD = "gpu-st-p5-8"  # down, not responding
-
-
-@pytest.fixture(autouse=True)
-def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
 
 
 def answer_writes(kit: Kit, errors: bytes) -> None:

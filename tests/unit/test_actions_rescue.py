@@ -24,11 +24,6 @@ def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SUDO_USER", "maria")
 
 
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
-
-
 def big(kit: Kit) -> tuple[Job, str]:
     """A job on several nodes, and one of them."""
     job = kit.job(lambda job: running(job) and len(nodes_of(job.hostlist)) > 1)

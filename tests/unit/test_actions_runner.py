@@ -18,15 +18,7 @@ from cockpit.joins import nodes_of
 from cockpit.models import Fault, FaultError, FaultKind
 from tests.unit.action_kit import Kit, is_write, running, waiting
 
-
-@pytest.fixture(autouse=True)
-def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 def on_write(kit: Kit, answer: Callable[[Sequence[str], Callable[[], Completed]], Completed]) -> None:

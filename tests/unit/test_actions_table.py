@@ -11,15 +11,7 @@ from actions.spec import Context, Scope, Targets
 from actions.table import ACTIONS, action, by_key
 from tests.unit.action_kit import Kit, waiting
 
-
-@pytest.fixture(autouse=True)
-def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 def test_an_action_of_another_cluster_is_refused(kit: Kit, tmp_path: Path) -> None:

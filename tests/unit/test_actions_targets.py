@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +10,6 @@ from actions.errors import ActionError, Refusal
 from actions.targets import LIST_BYTES, Label, host_batches, job_batches, job_targets, label_of
 from cockpit.formats.hostlist import expand
 from tests.unit.action_kit import Kit
-
-
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,7 @@ from actions.errors import ActionError
 from actions.undo import undo_of
 from tests.unit.action_kit import Kit, waiting
 
-
-@pytest.fixture(autouse=True)
-def _state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture(name="kit")
-def a_kit(tmp_path: Path) -> Kit:
-    return Kit(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_state")
 
 
 def undo(kit: Kit) -> None:
